@@ -30,8 +30,8 @@ class BreakingChange:
         version: The version of the kind.
         path: The field, such as `.spec.beds`; empty for the version itself.
         text: The change and its consequence.
-        concerns: Tells of a stored object, as that version shows it, whether the change concerns it. Where that cannot
-            be judged here, as for a pattern, it tells whether the object has a value there.
+        concerns: Returns whether the change affects a stored object, given in that version. If that cannot be decided
+            here, as for a pattern, it returns whether the object has a value there.
     """
 
     version: str
@@ -44,15 +44,15 @@ class BreakingChange:
 
 
 def breaking_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[BreakingChange]:
-    """Return the breaking changes between a definition that is stored and the one that would replace it.
+    """Return the breaking changes between an existing definition and the one that would replace it.
 
-    They are versions that are gone or no longer served, fields that are gone (a renamed one is, too) or have another
-    type, fields that are required from now on without a default, and bounds, values and rules that are narrower.
-    Changes of descriptions, defaults, columns and names do not break clients.
+    Breaking are: versions that are removed or no longer served, fields that are removed or renamed or have another
+    type, newly required fields without a default, and narrower bounds, values and rules. Changes of descriptions,
+    defaults, columns and names are not breaking.
 
     Args:
         before: The definition as a server or a file has it.
-        after: The definition as the code says it.
+        after: The definition that the code generates.
     """
     found: list[BreakingChange] = []
     served = {one["name"]: one for one in after["spec"]["versions"] if one.get("served")}

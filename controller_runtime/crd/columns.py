@@ -25,10 +25,10 @@ class Column:
     Attributes:
         name: The title.
         path: The path of the value, such as `.spec.beds` or `.status.conditions[?(@.type=="Ready")].status`.
-        type: The type of the values; None takes that of the field.
+        type: The type of the values; None for the type of the field.
         format: A format such as `int32`; empty for none.
-        priority: 0 for a column that is always shown, higher for one that `-o wide` adds.
-        description: A text for `kubectl explain` and dashboards.
+        priority: 0 for a column that is always shown; greater for a column that only `-o wide` shows.
+        description: A description for people.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Column:
     description: str = ""
 
     def body(self) -> dict[str, Any]:
-        """Return the column as a definition has it."""
+        """Return the column as it is written in a definition."""
         more = {"format": self.format, "priority": self.priority, "description": self.description}
         given = {name: value for name, value in more.items() if value}
         return {"name": self.name, "type": self.type or "string", "jsonPath": self.path, **given}
@@ -54,9 +54,9 @@ class Scale:
     """The fields with which `kubectl scale` and autoscalers work.
 
     Attributes:
-        spec: The path of the wanted number of replicas, below `.spec`.
-        status: The path of the present number, below `.status`.
-        selector: The path of the label selector of the replicas as a text; empty for none.
+        spec: The path of the desired number of replicas, below `.spec`.
+        status: The path of the current number of replicas, below `.status`.
+        selector: The path of the replicas' label selector, a text; empty for none.
     """
 
     spec: str = ".spec.replicas"
@@ -64,12 +64,17 @@ class Scale:
     selector: str = ""
 
     def body(self) -> dict[str, str]:
-        """Return the subresource as a definition has it."""
+        """Return the subresource as it is written in a definition."""
         more = {"labelSelectorPath": self.selector} if self.selector else {}
         return {"specReplicasPath": self.spec, "statusReplicasPath": self.status, **more}
 
     def require_fields(self, schema: Mapping[str, Any], name: str) -> None:
-        """Raise ValueError if the schema has not the fields, or if one has another type than the scale needs."""
+        """Check that the schema has the fields of the scale, with the right types; `name` is the class, for the
+        message.
+
+        Raises:
+            ValueError: A field is missing, or has another type.
+        """
         for path, wanted in ((self.spec, "integer"), (self.status, "integer"), (self.selector, "string")):
             if path and (found := require_path(schema, path, f"{name}: scale").get("type")) != wanted:
                 raise ValueError(f"{name}: scale: {path} is of type {found}, and must be of type {wanted}")
@@ -78,12 +83,12 @@ class Scale:
 def columns_of(
     schema: Mapping[str, Any], columns: Mapping[str, str] | Sequence[Column], name: str
 ) -> tuple[Column, ...]:
-    """Return columns with their types from the schema.
+    """Return the columns with types from the schema.
 
     Args:
         schema: The schema of the objects.
-        columns: Paths by title, or whole columns.
-        name: The class, for the messages of refusals.
+        columns: Paths by title, or `Column` values.
+        name: The name of the class, for error messages.
 
     Raises:
         ValueError: A path names a field that the schema does not have.
@@ -98,10 +103,10 @@ def columns_of(
 
 
 def require_path(schema: Mapping[str, Any], path: str, what: str) -> Mapping[str, Any]:
-    """Return the schema of the field at a path; an empty one where the schema allows any fields.
+    """Return the schema of the field at a path; an empty dict where the schema allows any fields.
 
     Raises:
-        ValueError: The path is malformed, or the schema has no such field.
+        ValueError: The path is malformed, or the schema has no such field. The message begins with `what`.
     """
     place: Mapping[str, Any] = {**schema, "properties": {**schema.get("properties", {}), "metadata": _METADATA}}
     walked, end = "", 0

@@ -26,10 +26,10 @@ class Difference:
     """One difference between a class and a definition.
 
     Attributes:
-        path: The place, such as `.spec.beds`.
+        path: The path of the field, such as `.spec.beds`.
         text: The difference and its consequence.
-        is_error: True if no object with this field can be read by the class. False if some objects may not be readable,
-            or if the server may refuse or drop what the class writes.
+        is_error: True if the class cannot read any object with this field. False if it may fail to read some objects,
+            or if the server may refuse or drop values that the class writes.
     """
 
     path: str
@@ -41,9 +41,9 @@ class Difference:
 
 
 def compare(cls: type[CustomResource], definition: Mapping[str, Any]) -> list[Difference]:
-    """Return the differences that matter between a class and a custom resource definition, errors first.
+    """Return the relevant differences between a class and a custom resource definition, errors first.
 
-    Fields that only the definition has are no difference: a class may know less than the server.
+    Fields that only the definition has do not count: a class may have fewer fields than the definition.
 
     Args:
         cls: A class declared with `custom_resource`.
@@ -51,7 +51,7 @@ def compare(cls: type[CustomResource], definition: Mapping[str, Any]) -> list[Di
 
     Raises:
         TypeError: The class is not declared.
-        ValueError: The definition is one of another kind.
+        ValueError: The definition is for another kind.
     """
     declared = declaration_of(cls)
     resource, spec = declared.resource, definition["spec"]

@@ -31,14 +31,14 @@ _encoder = msgspec.json.Encoder(order="deterministic")
 
 
 class Conversion(Generic[A, B]):
-    """The two ways between two versions of one kind; made by `converts`.
+    """A conversion between two versions of one kind, in both directions; made by `converts`.
 
     Attributes:
-        older: The class that the function takes.
-        newer: The class that it returns.
-        keep: The annotation that keeps what the other version cannot express; empty if absent.
+        older: The class that the decorated function takes.
+        newer: The class that the decorated function returns.
+        keep: The annotation that stores values which the other version cannot express; empty for none.
 
-    Threads: any, once both ways are given.
+    Threads: any, once both directions are given.
     """
 
     def __init__(self, older: type[A], newer: type[B], there: Callable[[A], B], keep: str) -> None:
@@ -49,10 +49,10 @@ class Conversion(Generic[A, B]):
         self.keep = keep
 
     def back(self, function: Callable[[B], A]) -> Callable[[B], A]:
-        """Give the way back, as a decorator.
+        """Set the function from `newer` to `older`; used as a decorator.
 
         Raises:
-            UsageError: There is one already, or the function is an `async def`.
+            UsageError: There is such a function already, or it is an `async def`.
         """
         if self._back is not None:
             raise UsageError(f"{self} has a way back already")
@@ -60,26 +60,30 @@ class Conversion(Generic[A, B]):
         return function
 
     def upgrade(self, obj: A) -> B:
-        """Return an object of the older class as one of the newer.
+        """Return an object of the older class, converted to the newer class.
 
         Raises:
-            UsageError: There is no way back.
-            ValueError: A function changed the name, uid or another field of the metadata that must stay; or something
-                would be lost, and no annotation keeps it.
+            UsageError: The function from `newer` to `older` is missing.
+            ValueError: A function changed the name, uid or another fixed field of the metadata; or a value would be
+                lost, and there is no annotation to store it.
         """
         return self._convert(obj, self._there, self._way_back())
 
     def downgrade(self, obj: B) -> A:
-        """Return an object of the newer class as one of the older.
+        """Return an object of the newer class, converted to the older class.
 
         Raises:
-            UsageError: There is no way back.
+            UsageError: The function from `newer` to `older` is missing.
             ValueError: As for `upgrade`.
         """
         return self._convert(obj, self._way_back(), self._there)
 
     def require_both_ways(self) -> None:
-        """Raise `UsageError` if there is no way back."""
+        """Check that both directions are given.
+
+        Raises:
+            UsageError: The function from `newer` to `older` is missing.
+        """
         self._way_back()
 
     def __str__(self) -> str:
@@ -122,14 +126,14 @@ class Conversion(Generic[A, B]):
 
 
 def converts(older: type[A], newer: type[B], *, keep: str = "") -> Callable[[Callable[[A], B]], Conversion[A, B]]:
-    """Return a decorator that makes a function from one version to another a `Conversion`; `back` adds the way back.
+    """Return a decorator that makes a `Conversion` of a function between two versions; its `back` adds the reverse one.
 
     Args:
         older: The class of the objects that the function takes.
-        newer: The class of those that it returns, another version of the same kind.
-        keep: The annotation that keeps what the other version cannot express, such as `example.com/cabin-fields`. By
-            default such a loss is an error. A list is kept as a whole. A field that is kept comes back unless it would
-            undo a change that was made in the other version.
+        newer: The class of the objects that the function returns, another version of the same kind.
+        keep: The annotation that stores values which the other version cannot express, such as
+            `example.com/cabin-fields`. By default losing a value is an error. A list is stored as a whole. A stored
+            value is restored unless it would undo a change that was made in the other version.
 
     Raises:
         TypeError: A class is not declared with `custom_resource`.
@@ -163,7 +167,7 @@ def _restore(made: To, kept: Mapping[str, Any], lost_by: Callable[[To], dict[str
 
 
 def content_of(obj: CustomResource) -> dict[str, Any]:
-    """Return all that the class has besides the metadata, in JSON."""
+    """Return all fields of an object except its metadata, as JSON values."""
     whole = written(obj, defaults=True)
     content: dict[str, Any] = msgspec.json.decode(msgspec.json.encode({**whole, "metadata": None}))
     del content["metadata"]
@@ -171,10 +175,10 @@ def content_of(obj: CustomResource) -> dict[str, Any]:
 
 
 def with_patch(obj: To, patch: Mapping[str, Any]) -> To:
-    """Return an object after a merge patch of its content.
+    """Return a copy of an object to whose content a merge patch is applied.
 
     Raises:
-        UnreadableObject: The class has no such object.
+        UnreadableObject: The result is not valid for the class.
     """
     cls = type(obj)
     whole = {**merge_patched(content_of(obj), patch), "metadata": {"name": obj.metadata.name}}

@@ -34,11 +34,11 @@ class Declaration:
         resource: The resource, with the class as its default class.
         schema: The structural schema of the objects.
         short_names: Short names for kubectl.
-        categories: Groups of kinds in kubectl, such as `all`.
+        categories: The groups of kinds in kubectl to which the kind belongs, such as `all`.
         columns: The columns that `kubectl get` shows next to the name.
-        scale: The paths of the subresource `scale`; None without it.
-        selectable: The paths that field selectors can name.
-        deprecated: True, or the text of the server's warning; False for a version that is not deprecated.
+        scale: The paths of the subresource `scale`; None for no such subresource.
+        selectable: The paths that field selectors can use.
+        deprecated: Whether the version is deprecated, or the text of the server's warning.
         served: Whether the server serves this version.
     """
 
@@ -54,7 +54,7 @@ class Declaration:
 
     @property
     def has_status(self) -> bool:
-        """Whether the objects have a status, which is a subresource then."""
+        """Whether the objects have a status, which is a subresource."""
         return "status" in self.schema["properties"]
 
 
@@ -75,26 +75,26 @@ def custom_resource(
 ) -> Callable[[type[C]], type[C]]:
     """Return a decorator that declares a class as one version of a custom resource.
 
-    The class is a kind from then on: it is accepted wherever a `Resource` is, and `definition` makes the definition of
-    it. A field `status` is a subresource, written by `subresource="status"`.
+    The class can then be used wherever a `Resource` is accepted, and `definition` makes its custom resource definition.
+    A field `status` becomes a subresource, which is written with `subresource="status"`.
 
     Args:
         api_version: Group and version, such as `example.com/v1`.
         kind: The kind; by default the name of the class.
-        plural: The name in paths; by default the plural of the kind by the rules of English.
-        scope: `Namespaced`, or `Cluster` for a kind whose objects are in no namespace.
+        plural: The name in paths; by default the English plural of the kind in lower case.
+        scope: `Namespaced`, or `Cluster` for a cluster-scoped kind.
         short_names: Short names for kubectl.
-        categories: Groups of kinds in kubectl, such as `all`.
+        categories: The groups of kinds in kubectl to which the kind belongs, such as `all`.
         columns: Columns of `kubectl get`: paths by title, such as `{"Beds": ".spec.beds"}`, or `Column` values.
         scale: The paths of the subresource `scale`.
-        selectable: Up to eight paths that field selectors can name, such as `.spec.heating`.
-        rules: Rules of whole objects; those of a part stand in its annotation, see `validated`.
-        deprecated: True, or a text: the server warns those who use this version.
+        selectable: Up to eight paths that field selectors can use, such as `.spec.heating`.
+        rules: CEL rules for whole objects. A rule for a part belongs in its annotation; see `validated`.
+        deprecated: True or a warning text: the server warns clients that use this version.
         served: False for a version that is only stored.
 
     Raises:
         TypeError: The class is not derived from `CustomResource`.
-        ValueError: A name is not one of the API, a path leads nowhere, or a type has no structural schema.
+        ValueError: A name is not valid in the API, a path names no field, or a type has no structural schema.
     """
 
     if name := getattr(api_version, "__name__", ""):  # of a class: the decorator is without its arguments
@@ -155,7 +155,7 @@ def _root_schema(cls: type[CustomResource], rules: Sequence[Rule]) -> RawSchema:
 
 
 def plural_of(kind: str) -> str:
-    """Return the plural of a kind by the rules of English, in lower case."""
+    """Return the English plural of a kind in lower case."""
     word = kind.lower()
     if re.search(r"(s|x|z|ch|sh)$", word):
         return f"{word}es"

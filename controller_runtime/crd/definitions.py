@@ -18,7 +18,7 @@ DEFINITIONS: Resource[dict[str, Any]] = Resource(
 
 
 def schema_of(cls: type[CustomResource]) -> dict[str, Any]:
-    """Return the structural schema of a declared class; shared, do not change it.
+    """Return the structural schema of a declared class. The caller must not change it.
 
     Raises:
         TypeError: The class is not declared with `custom_resource`.
@@ -27,18 +27,18 @@ def schema_of(cls: type[CustomResource]) -> dict[str, Any]:
 
 
 def definition(*classes: type[CustomResource], storage: type[CustomResource] | None = None) -> dict[str, Any]:
-    """Return the custom resource definition of one kind, as `kubectl apply` and `Client.apply` take it.
+    """Return the custom resource definition of one kind, for `kubectl apply` or `Client.apply`.
 
     The result is a new dict, which the caller may change.
 
     Args:
-        *classes: The versions of the kind, each declared with `custom_resource`.
-        storage: The version in which the server stores objects; by default the first.
+        *classes: The classes of the kind's versions, each declared with `custom_resource`.
+        storage: The class of the version in which the server stores objects; by default the first one.
 
     Raises:
         TypeError: A class is not declared with `custom_resource`.
-        ValueError: No class is given, two are of one version, they differ in group, names or scope, or `storage` is not
-            among them.
+        ValueError: No class is given, two have the same version, they differ in group, names or scope, or `storage` is
+            not among them.
     """
     if not classes:
         raise ValueError("a definition needs a class")

@@ -25,20 +25,20 @@ _Raw = Mapping[str, Any]
 
 
 def changes(before: C | Cached | _Raw, after: C, *, replace_lists: bool = False) -> dict[str, Any]:
-    """Return the merge patch that turns `before` into `after`, for `Client.patch`; it is empty if they do not differ.
+    """Return the merge patch that turns `before` into `after`, for `Client.patch`; empty if they do not differ.
 
-    The patch names the resourceVersion of `before`, so that the server refuses it if the object has changed since. It
-    has the fields of the class that differ, and no others. A field that is None in `after` is removed.
+    The patch has the resourceVersion of `before`, so that the server refuses it if the object has changed meanwhile.
+    Otherwise it has only those fields of the class that differ. A field that is None in `after` is removed.
 
     Args:
-        before: The object as it was read: as the class, or with all its fields, as a `Cached` or a dict.
-        after: The object as it is wanted.
-        replace_lists: Replace a list of objects that differs by the list in `after`, also if the fields that the class
-            does not know would be lost. Lists of `Condition` always are, because it has all fields there are.
+        before: The object as it was read: an instance of the class, or the whole object as a `Cached` or a dict.
+        after: The desired object.
+        replace_lists: Replace a list of objects that differs by the list in `after`, even if fields that the class does
+            not have would be lost. Lists of `Condition` are always replaced, because that class has all fields.
 
     Raises:
-        ValueError: A list of objects differs, and `before` does not have all their fields. Or the elements of the two
-            lists cannot be matched, because the list has no keys.
+        ValueError: A list of objects differs, and `before` is not the whole object. Or the elements of the two lists
+            cannot be matched, because the list has no keys.
     """
     declared = declaration_of(type(after))
     raw: _Raw | None = None
@@ -59,14 +59,14 @@ def changes(before: C | Cached | _Raw, after: C, *, replace_lists: bool = False)
 
 
 def graft(patch: _Raw, old: _Raw, raw: _Raw | None, schema: _Raw, path: str) -> dict[str, Any]:
-    """Return the patch with the fields that the class does not know in elements of lists, which a patch replaces whole.
+    """Return the patch with unknown fields added to elements of lists, since a patch replaces lists as a whole.
 
     Args:
         patch: The patch of an object.
-        old: The object before it, as far as its class knows it.
+        old: The object before the patch, with the fields that its class has.
         raw: The same object with all its fields; None if they are unknown.
         schema: The schema of the object.
-        path: Its path, for messages.
+        path: The path of the object, for messages.
     """
     made: dict[str, Any] = {}
     for name, value in patch.items():

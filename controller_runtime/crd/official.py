@@ -66,14 +66,14 @@ def is_official(cls: type) -> bool:
 
 
 def official_schema(cls: type, path: str) -> dict[str, Any]:
-    """Return the structural schema of a model of the official client, a new one for each call.
+    """Return a new structural schema of a model of the official client.
 
     Args:
         cls: The model, such as `V1PodTemplateSpec`.
-        path: The place of the field, for the messages of refusals.
+        path: The path of the field, for error messages.
 
     Raises:
-        ValueError: The recorded data has no such definition, or the definition contains itself.
+        ValueError: The recorded OpenAPI data has no such definition, or the definition is recursive.
     """
     base = official_base(cls)
     found = _MODEL.fullmatch("" if base is None else base.__name__)

@@ -11,7 +11,7 @@ _FOREIGN = re.compile(r"\\[^1-9]|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<foreign>\\[1-9]|
 
 
 def problem_of(pattern: str | None) -> str:
-    """Return why a server would refuse a pattern, as the end of a sentence; empty if it would not."""
+    """Return why a server would refuse a regular expression, as the end of a sentence; empty if it would accept it."""
     for found in _FOREIGN.finditer(pattern or ""):
         if foreign := found["foreign"]:
             return f"has {foreign!r}, which a server's patterns (RE2) cannot have"

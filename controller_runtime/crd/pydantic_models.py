@@ -41,12 +41,12 @@ def is_pydantic(cls: type) -> bool:
 def pydantic_schema(cls: Any, path: str) -> dict[str, Any]:
     """Return the structural schema of a model of pydantic.
 
-    The names of its fields are those of `model_json_schema`: a model with fields of two words needs an alias generator
-    such as `to_camel`, and `populate_by_name`.
+    The names of fields are those of `model_json_schema`, so a model with names of several words needs an alias
+    generator such as `to_camel`, and `populate_by_name`.
 
     Args:
         cls: The model.
-        path: The place of the field, for the messages of refusals.
+        path: The path of the field, for error messages.
 
     Raises:
         ValueError: A part of the model has no structural schema; the message names it.

@@ -16,21 +16,22 @@ Reason = Literal["FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired
 
 @attrs.frozen
 class Rule:
-    """A condition in CEL that each written value must fulfil.
+    """A condition in CEL that each written value must satisfy.
 
-    The class carries its rules into the definition; a server evaluates them, the class does not. The embedded server
+    The rules of a class are written into its definition. The server evaluates them, not the class. The embedded server
     evaluates them as a real one does, and refuses a definition whose rules do not compile or cost too much.
 
     Attributes:
         rule: The condition. `self` is the value; a rule that names `oldSelf` is checked only when a value changes.
-        message: The refusal's text; empty for the server's own, which quotes the rule.
-        message_expression: A text in CEL instead of `message`, for values in the message.
-        field_path: The field that the refusal names, relative to `self`, such as `.spec.beds`; empty for `self`.
-        reason: The reason in the refusal; `FieldValueInvalid` unless set.
-        optional_old_self: Check a rule that names `oldSelf` also without an old value; `oldSelf` is optional then.
+        message: The error message; empty for the server's default, which quotes the rule.
+        message_expression: A CEL expression for the message, used instead of `message` to include values.
+        field_path: The field that the error names, relative to `self`, such as `.spec.beds`; empty for `self`.
+        reason: The reason in the error; None for `FieldValueInvalid`.
+        optional_old_self: Also check a rule that uses `oldSelf` if there is no old value; `oldSelf` is then an
+            optional.
 
     Raises:
-        ValueError: The rule is empty, or the reason is not one that a server accepts.
+        ValueError: The rule is empty, or a server does not accept the reason.
     """
 
     rule: str = attrs.field()
@@ -46,7 +47,7 @@ class Rule:
             raise ValueError("a rule needs a condition in CEL, such as 'self.beds < 9'")
 
     def body(self) -> dict[str, Any]:
-        """Return the rule as a definition has it."""
+        """Return the rule as it is written in a definition."""
         fields = {
             "rule": self.rule,
             "message": self.message,
@@ -59,7 +60,7 @@ class Rule:
 
 
 def validated(*rules: Rule) -> Meta:
-    """Return the annotation of a type whose values these rules must hold for: `Annotated[Door, validated(Rule(…))]`."""
+    """Return the annotation of a type whose values must satisfy these rules: `Annotated[Door, validated(Rule(…))]`."""
     # `extra` of several annotations is merged by key, so that each rule has a key of its own.
     return Meta(extra={f"{RULE_KEY} {rule.rule}": rule for rule in rules})
 
@@ -67,7 +68,7 @@ def validated(*rules: Rule) -> Meta:
 def immutable(message: str = "is immutable") -> Meta:
     """Return the annotation of a field that cannot change once it has a value.
 
-    It is the rule `self == oldSelf`, which compares two values. So an optional field can still be set later, and be
-    removed; a rule of the class that contains it, such as `has(self.name) == has(oldSelf.name)`, prevents both.
+    It is the rule `self == oldSelf`, which compares two values. So an optional field can still be set later, or
+    removed; a rule of the containing class, such as `has(self.name) == has(oldSelf.name)`, prevents both.
     """
     return validated(Rule("self == oldSelf", message))

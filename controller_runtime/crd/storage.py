@@ -21,14 +21,14 @@ _IMPLICIT = ("apiVersion", "kind", "metadata")
 
 @attrs.frozen
 class StoragePlan:
-    """The work to be done on the objects of one definition.
+    """The plan to migrate the stored objects of one definition.
 
     Attributes:
         name: The name of the definition.
         resource: The kind, in a version that is served.
-        storage: The version in which the server stores what is written.
-        pruned: The versions that some objects may still be stored in; empty if there is nothing to do.
-        generation: The generation of the definition for which this holds.
+        storage: The version in which the server stores objects.
+        pruned: The other versions in which objects may still be stored; empty if there is nothing to do.
+        generation: The generation of the definition for which the plan is valid.
     """
 
     name: str
@@ -39,15 +39,15 @@ class StoragePlan:
 
 
 def plan_storage(definition: Mapping[str, Any], *, accept_loss: bool = False) -> StoragePlan:
-    """Decide how the stored objects of a definition come to its storage version.
+    """Return the plan to migrate the stored objects of a definition to its storage version.
 
     Args:
         definition: The definition as the server has it.
-        accept_loss: Do not refuse if fields would be lost.
+        accept_loss: Do not raise if fields would be lost.
 
     Raises:
-        UsageError: A version that objects may be stored in is no longer in the definition, no version is served, the
-            kind is not established, or fields would be lost because nothing converts them.
+        UsageError: A version in which objects may be stored is no longer in the definition, no version is served, the
+            kind is not established, or fields would be lost because no conversion exists.
     """
     name, spec, status = definition["metadata"]["name"], definition["spec"], definition.get("status") or {}
     versions = {version["name"]: version for version in spec["versions"]}
@@ -121,15 +121,15 @@ Place = tuple[str, str]
 
 
 def note_of(plan: StoragePlan, after: Place) -> str:
-    """Return the annotation that says that all objects up to `after` are done."""
+    """Return the value of the annotation which records that all objects up to `after` are migrated."""
     return json.dumps({"generation": plan.generation, "storage": plan.storage, "after": list(after)})
 
 
 def resumed_after(plan: StoragePlan, definition: Mapping[str, Any]) -> Place | None:
-    """Return the last object that an unfinished migration has done; None if there is none that this one continues.
+    """Return the last object that an unfinished migration has migrated; None if there is no migration to continue.
 
-    A note of another generation says nothing: the storage version may have been another one in between. Objects
-    written after the note are stored in the storage version anyway.
+    A record of another generation does not count: the storage version may have been another one in between. Objects
+    written after the record are stored in the storage version anyway.
     """
     annotations = definition["metadata"].get("annotations") or {}
     try:

@@ -78,10 +78,10 @@ def schema_of_type(cls: Any, path: str) -> RawSchema:
     Args:
         cls: A `msgspec.Struct`, an attrs class, a dataclass, a model of the official client or of pydantic, or any type
             that such a class may have as a field.
-        path: The name with which the messages of refusals begin.
+        path: The name with which error messages begin.
 
     Raises:
-        ValueError: A part of it has no structural schema; the message names its path and what to declare instead.
+        ValueError: A part has no structural schema; the message has its path and the type to declare instead.
     """
     try:
         shape = inspect.type_info(cls)

@@ -21,20 +21,20 @@ class Struct(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
     spelt out: `cluster_ip: str = field(name="clusterIP")`. A field without a default is required. Constraints are
     annotations: `Annotated[int, Meta(ge=1, le=9)]`.
 
-    The garbage collector does not track instances, which are trees like the objects that they are read from. Do not
-    build cycles of them: they would never be freed.
+    Python's garbage collector does not track instances. So do not make instances refer to each other in a cycle: they
+    would never be freed.
     """
 
 
 class CustomResource(Struct, kw_only=True):
     """The base of a class that is a custom resource; `custom_resource` declares it.
 
-    A class may leave out fields that the definition has: reads ignore them, and no write of this package removes them.
+    A class may lack fields that the definition has: reads ignore them, and writes of this package do not remove them.
 
     Attributes:
         api_version: The `apiVersion` of all objects of this class.
-        kind: Their `kind`.
-        metadata: The metadata.
+        kind: The `kind` of all objects of this class.
+        metadata: The metadata of the object.
     """
 
     api_version: ClassVar[str]
@@ -56,11 +56,11 @@ class Condition(Struct):
     """One condition of an object's status, with all fields that the API has for it.
 
     Attributes:
-        type: Its name, such as `Ready`; unique in its list.
+        type: The type, such as `Ready`; unique in its list.
         status: `True`, `False` or `Unknown`.
         reason: A word in CamelCase for programs.
         message: A text for people.
-        last_transition_time: The time at which `status` changed last.
+        last_transition_time: The time of the last change of `status`.
         observed_generation: The generation of the object from which the condition was computed.
     """
 
@@ -77,10 +77,10 @@ def _keyword(**keywords: object) -> Meta:
 
 
 def list_map(*keys: str) -> Meta:
-    """Return the annotation of a list whose elements are identified by these fields, under their names on the wire.
+    """Return the annotation of a list whose elements are identified by these fields (JSON names).
 
-    Several field managers can own elements of such a list, and a server refuses two elements with the same keys. Each
-    key must be required or have a default.
+    Different field managers can own elements of such a list, and a server refuses two elements with the same keys. Each
+    key field must be required or have a default.
     """
     return _keyword(list_type="map", list_map_keys=list(keys))
 

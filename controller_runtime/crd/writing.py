@@ -23,17 +23,17 @@ _OF_THE_SERVER = ("generation", "creationTimestamp", "deletionTimestamp")
 
 
 class Whole(dict[str, Any]):
-    """An object as it is sent, of a class that has all fields of the API's type."""
+    """A JSON object for a write, from a class that has all fields of the API's type."""
 
 
 def written(value: Any, *, defaults: bool = False) -> Any:
-    """Return a value as it is sent: classes as dicts with the API's names, without fields that are None or unset.
+    """Return a value as it is sent: instances as dicts with the API's names, without fields that are None or unset.
 
     Args:
-        value: A `Struct`, a model of the official client, a collection of them, or a plain value. Times stay as they
-            are; the client encodes them.
-        defaults: Whether to write fields that have the default of their class. Without them the server fills in its
-            own, and an apply does not own them.
+        value: A `Struct`, a model of the official client, a collection of them, or a plain value. Times are not
+            changed; the client encodes them.
+        defaults: Whether to include fields that have the default of their class. If not, the server uses its own
+            defaults, and an apply does not own the fields.
     """
     if isinstance(value, msgspec.Struct):
         return _written_struct(value, defaults)

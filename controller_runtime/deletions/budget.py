@@ -16,9 +16,9 @@ LARGEST = 100_000
 
 
 class DeletionBudgetExceeded(ControllerRuntimeError):
-    """A request would delete more than a `DeletionBudget` allows, or it cannot be known how much; nothing was sent.
+    """Raised if a request would delete more than a `DeletionBudget` allows, or an unknown number; nothing was sent.
 
-    The message has the count, the budget, and the command that opens it once.
+    The message has the count, the budget, and the command that opens the budget once.
     """
 
 
@@ -28,19 +28,18 @@ def _resource(kind: Kind[Any]) -> Resource[Any]:
 
 @attrs.frozen
 class DeletionBudget:
-    """How many objects of one kind a program may delete within a time, for `Manager.deletions`.
+    """The most objects of one kind that a program may delete within a time, for `Manager.deletions`.
 
     Attributes:
         kind: The kind, or a declared class.
-        most: Objects within the time, from 1 to 100,000; None for no such bound.
-        share: The share, above 0 and at most 1, of the objects that there were when the first deletion within the time
-            was allowed. It is rounded down, but one deletion is always within it. None for no such bound.
-        per: The time, from ten seconds to a day. An object counts for so long after the deadline of the request that
-            deletes it, 30 s at most unless the client has another timeout: so no delay on the way brings more than
-            this into the time.
+        most: The most objects within the time, from 1 to 100,000; None for no such limit.
+        share: The greatest share of the kind's objects, above 0 and at most 1, counted when the first deletion within
+            the time was allowed. The number is rounded down, but is at least one. None for no such limit.
+        per: The time, from ten seconds to a day. A deletion counts for this time after the deadline of its request (30
+            s by default), so that delayed requests do not add up to more.
 
     Raises:
-        UsageError: There is no bound, or a value is out of range.
+        UsageError: There is no limit, or a value is out of range.
     """
 
     kind: Resource[Any] = attrs.field(converter=_resource)
@@ -63,12 +62,12 @@ class DeletionBudget:
 
     @property
     def name(self) -> str:
-        """The kind as `kubectl` has it: `pods`, `deployments.apps`."""
+        """The kind as `kubectl` writes it: `pods`, `deployments.apps`."""
         return f"{self.kind.plural}.{self.kind.group}" if self.kind.group else self.kind.plural
 
     @property
     def seconds(self) -> float:
-        """The time in seconds."""
+        """The time `per` in seconds."""
         return self.per.total_seconds()
 
     def __str__(self) -> str:

@@ -29,17 +29,17 @@ _KEPT = 10_000
 
 @attrs.frozen
 class BudgetState:
-    """One budget as this process knows it.
+    """The state of one budget, as this process knows it.
 
     Attributes:
         budget: The budget.
-        used: Deletions of its last time, of all replicas.
-        limit: How many it allows with those that were opened; None if all objects would have to be counted first, or
-            if any number was opened.
-        allowed: Deletions that this process was allowed.
-        refused: Requests of this process that were refused.
-        waiting: Objects and collections whose deletion was refused last.
-        command: The command that opens it for those.
+        used: The number of deletions that count now, of all replicas.
+        limit: The most deletions, including those opened by hand; None if it is unlimited, or unknown because the
+            kind's objects were not counted.
+        allowed: The number of deletions that this process was allowed.
+        refused: The number of requests of this process that were refused.
+        waiting: The number of objects and collections whose last deletion was refused.
+        command: The command that opens the budget for those.
     """
 
     budget: DeletionBudget
@@ -52,16 +52,18 @@ class BudgetState:
 
 
 class DeletionLimits:
-    """The budgets of a manager, as `Manager.deletions`; without a budget nothing is looked at.
+    """The deletion budgets of a manager (`Manager.deletions`). Without a budget nothing is checked.
 
     Args:
-        host: Its clocks and locks.
-        place: Returns the ConfigMap in which the budgets are kept, unless one is named; None if there is none.
-        on_refused: Called with the record and the message, once for each budget and time, when a request is refused.
+        host: The source of time and locks.
+        place: Returns the default ConfigMap in which deletions are recorded; None if there is none.
+        on_refused: Called with the ConfigMap and the message when a request is refused, at most once per budget and its
+            time.
 
     Attributes:
-        given: The record that was named by `limit`; None if none was.
-        default: The record if none is named and `place` has none; set by a program that knows its own name.
+        given: The ConfigMap that was passed to `limit`; None if none was.
+        default: The ConfigMap to use if none was passed and `place` returns None; set by a program that knows its own
+            name.
 
     Threads: any; budgets are added by one, before the manager runs.
     """
@@ -87,7 +89,7 @@ class DeletionLimits:
 
     @property
     def budgets(self) -> Mapping[str, DeletionBudget]:
-        """The budgets by the names of their kinds."""
+        """The budgets by the names of their kinds, such as `deployments.apps`."""
         return self._budgets
 
     def limit(self, *budgets: DeletionBudget, record: ObjectKey | None = None, replace: bool = False) -> None:
@@ -95,10 +97,10 @@ class DeletionLimits:
 
         Args:
             *budgets: The budgets, one for each kind.
-            record: The ConfigMap in which all budgets of the program are kept, and which its replicas share. By default
-                it is called after the lease of the leader election, the first ring, or the program that was started by
-                `run`: its name and `-deletions`, in the same namespace.
-            replace: Put them in the place of budgets that the kinds have already.
+            record: The ConfigMap in which the deletions of all replicas are recorded. By default its name is that of
+                the leader election's lease, of the first ring, or of the program that was started by `run`, with
+                `-deletions`, in the same namespace.
+            replace: Replace budgets that the kinds have already.
 
         Raises:
             UsageError: The kind has a budget already, or another record was named before.
@@ -116,9 +118,10 @@ class DeletionLimits:
         self._budgets = MappingProxyType(added)
 
     def open(self, text: str) -> None:
-        """Open budgets once, by a text as in the annotation that opens them: `pods=25`, `pods=any`, several by commas.
+        """Allow further deletions once, by a text as in the annotation: `pods=25`, `pods=any`, several separated by
+        commas.
 
-        A text opens nothing a second time as long as the record exists, also after a restart.
+        The same text has no effect a second time as long as the record exists, also after a restart.
 
         Raises:
             UsageError: A part of the text is not a kind with a number, or its kind has no budget.
@@ -134,15 +137,15 @@ class DeletionLimits:
 
     @property
     def named(self) -> ObjectKey | None:
-        """The ConfigMap that the program names, or that is called after its lease or ring; None for the default."""
+        """The ConfigMap that the program names, or the one named after its lease or ring; None if there is neither."""
         return self.given or self._place()
 
     @property
     def key(self) -> ObjectKey:
-        """The ConfigMap in which the budgets are kept.
+        """The ConfigMap in which deletions are recorded.
 
         Raises:
-            UsageError: None is named, and there is nothing to call it after.
+            UsageError: None was passed to `limit`, and there is no default.
         """
         found = self.named or self.default
         if found is None:
@@ -153,12 +156,16 @@ class DeletionLimits:
         return found
 
     def check(self) -> None:
-        """Raise `UsageError` if there are budgets and nothing names their record."""
+        """Check that the budgets, if there are any, have a record.
+
+        Raises:
+            UsageError: There is no ConfigMap to record deletions in.
+        """
         if self._budgets and not is_planning():
             _ = self.key
 
     def record(self, client: Client) -> Record:
-        """Return the record, which `client` reads and writes; the first call makes it."""
+        """Return the record, which `client` reads and writes; the first call creates it."""
         found = self._record  # without the lock: it is set once, and made under the lock
         if found is None:
             found = Record(self._host, client, self.key, lambda: self._flag)
@@ -167,7 +174,7 @@ class DeletionLimits:
         return found
 
     def allowed(self, numbers: Mapping[str, int], path: str) -> None:
-        """Count deletions that were allowed, and forget that those of `path` were refused."""
+        """Count deletions that were allowed, by kind, and forget that deletions of `path` were refused."""
         with self._lock:
             self._allowed.update(numbers)
             for name in numbers:
@@ -177,9 +184,9 @@ class DeletionLimits:
         """Count a request that is refused, report it, and return its error.
 
         Args:
-            refusal: Why.
-            what: The request, for people.
-            path: The path of what it would delete.
+            refusal: The budget that does not allow it.
+            what: A description of the request, for the message.
+            path: The path of the object or collection that it would delete.
         """
         budget, name = refusal.want.budget, refusal.want.budget.name
         number, now = refusal.want.wanted.number, self._host.monotonic()
@@ -202,7 +209,7 @@ class DeletionLimits:
         return DeletionBudgetExceeded(message)
 
     def states(self) -> Sequence[BudgetState]:
-        """Return the budgets as this process knows them."""
+        """Return the states of the budgets, as this process knows them."""
         if not self._budgets:
             return []
         record = self._record  # without the lock: it is set once
@@ -220,7 +227,7 @@ class DeletionLimits:
 
 
 def whole_limit(window: Window, budget: DeletionBudget) -> int | None:
-    """Return how many deletions are allowed with those that were opened; see `BudgetState.limit`."""
+    """Return the most deletions, including those opened by hand; see `BudgetState.limit`."""
     is_known = budget.share is None or bool(window.reserved)
     return None if math.isinf(window.extra) or not is_known else limit_of(window, budget, None) + int(window.extra)
 
@@ -230,9 +237,9 @@ def message_of(refusal: Refusal, what: str, record: ObjectKey, count: float) -> 
 
     Args:
         refusal: The refusal.
-        what: The request, for people.
+        what: A description of the request.
         record: The ConfigMap of the program.
-        count: How many deletions to open it for; infinite for any number.
+        count: The number of deletions for which to open the budget; infinite for any number.
     """
     want, window = refusal.want, refusal.window
     budget, number = want.budget, want.wanted.number

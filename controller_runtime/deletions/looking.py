@@ -19,12 +19,12 @@ _SELECTORS = ("labelSelector", "fieldSelector")
 
 @attrs.frozen
 class Looking:
-    """The requests with which one request is looked at; they have its deadline and its user agent.
+    """Finds out what a request would delete, by read requests with the same deadline and user agent.
 
     Attributes:
-        transport: Sends them.
-        request: The request.
-        deadline: Absolute monotonic seconds.
+        transport: Carries the read requests.
+        request: The request that is examined.
+        deadline: The deadline in absolute monotonic seconds.
 
     Raises:
         ConnectionLost: By each method, if no answer came.
@@ -35,12 +35,14 @@ class Looking:
     deadline: float
 
     def object(self, path: str) -> tuple[HTTPResponse, dict[str, Any]]:
-        """Return the answer to a read of an object, and its metadata, which are empty if it could not be read."""
+        """Read an object; return the answer and the object's metadata, which are empty if it could not be read."""
         answer = self._get(path, _METADATA)
         return answer, _part(answer, "metadata") if answer.status == 200 else {}
 
     def count(self, path: str) -> int | None:
-        """Return how many objects a collection has; None if the server does not tell, 0 if it has no such kind."""
+        """Return the number of objects in a collection; None if the server does not report it, 0 without
+        such a kind.
+        """
         answer = self._get(path, _LIST, ("limit", "1"))
         if answer.status == 404:
             return 0
@@ -51,14 +53,14 @@ class Looking:
         return None if left is None else items + int(left)
 
     def selected(self, path: str, most: int) -> tuple[HTTPResponse, int | None]:
-        """Return the list of the objects that the request selects, and their number; None if it is more than `most`."""
+        """List the objects that the request selects; return the answer and their number, None if above `most`."""
         selectors = (pair for pair in self.request.query if pair[0] in _SELECTORS)
         answer = self._get(path, _LIST, *selectors, ("limit", str(most)))
         has_more = answer.status != 200 or bool(_part(answer, "metadata").get("continue"))
         return answer, None if has_more else len(_items(answer))
 
     def selects(self, path: str, name: str) -> bool:
-        """Return whether the request selects the object of a collection that has this name; True if that is unknown."""
+        """Return whether the request selects the object `name` of a collection; True if that is unknown."""
         query = dict(self.request.query)
         fields = ",".join(each for each in (query.get("fieldSelector", ""), f"metadata.name={name}") if each)
         labels = [("labelSelector", query["labelSelector"])] if "labelSelector" in query else []

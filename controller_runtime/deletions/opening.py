@@ -19,10 +19,10 @@ _PAIR = re.compile(r"\s*(?P<kind>[a-z0-9.-]+)\s*=\s*(?P<count>[0-9]{1,6}|any)\s*
 
 
 def openings(text: str) -> Iterator[tuple[str, int | None]]:
-    """Yield the kinds that a text opens, each with a number, or with None for any number; malformed parts are left out.
+    """Yield the kinds that a text opens, each with a number, or None for any number. Malformed parts are skipped.
 
     Args:
-        text: The text.
+        text: The text, such as `pods=25,deployments.apps=any`.
     """
     for part in text.split(","):
         if (found := _PAIR.fullmatch(part)) is not None:
@@ -30,17 +30,17 @@ def openings(text: str) -> Iterator[tuple[str, int | None]]:
 
 
 def malformed(text: str) -> str:
-    """Return the first part of a text that opens nothing; empty if there is none."""
+    """Return the first malformed part of a text for `openings`; empty if there is none."""
     return next((part.strip() for part in text.split(",") if text and _PAIR.fullmatch(part) is None), "")
 
 
 def command(record: ObjectKey, kind: str, count: int | None) -> str:
-    """Return the command that opens a budget once.
+    """Return the `kubectl` command that opens a budget once.
 
     Args:
         record: The ConfigMap of the program.
         kind: The name of the kind.
-        count: How many deletions; None for any number.
+        count: The number of deletions; None for any number.
     """
     value = f"{OPEN}={kind}={ANY if count is None else count}"
     return shlex.join(["kubectl", "annotate", "configmap", "-n", record.namespace, record.name, "--overwrite", value])

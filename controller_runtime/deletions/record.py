@@ -36,7 +36,7 @@ class Want:
     Attributes:
         budget: The budget.
         wanted: The deletions that it would cause.
-        total: Counts all objects of the kind; None if they cannot be counted.
+        total: Returns the number of all objects of the kind; None if they cannot be counted.
     """
 
     budget: DeletionBudget
@@ -46,12 +46,12 @@ class Want:
 
 @attrs.frozen
 class Refusal:
-    """A budget that does not allow what is wanted.
+    """A refused reservation: the budget that does not allow it, and why.
 
     Attributes:
         want: The deletions that were asked for.
         window: The deletions that count now.
-        total: How many objects there are; None if that is not known.
+        total: The number of objects of the kind; None if unknown.
     """
 
     want: Want
@@ -60,16 +60,16 @@ class Refusal:
 
 
 class Record:
-    """Reserves deletions, one request at a time in each process; other processes are told by the version.
+    """Reserves deletions in a ConfigMap that all replicas share, one request at a time in each process.
 
-    A reservation is an update of the version that was read, so of two replicas one reads again. An update of unknown
-    outcome may have reserved something that is never deleted.
+    A reservation updates exactly the version that was read; if another replica was first, it is read again. An update
+    of unknown outcome may have reserved deletions that are never sent.
 
     Args:
-        host: Its wall clock dates the reservations.
-        client: Reaches the API server.
-        key: The ConfigMap.
-        flag: Returns the opening that the program was started with, as text; see `opening`.
+        host: The source of the time.
+        client: Sends the requests.
+        key: The key of the ConfigMap.
+        flag: Returns the text of `--open-deletions`, by which budgets are opened at the start; see `opening`.
 
     Attributes:
         key: As given.
@@ -89,11 +89,12 @@ class Record:
         self._read_at = -float("inf")
 
     def reserve(self, wants: list[Want], deadline: float) -> Refusal | None:
-        """Reserve all that a request wants, or nothing; return the first budget that does not allow it.
+        """Reserve all deletions of a request and return None; or reserve nothing, and return the first budget that
+        refuses.
 
         Args:
             wants: The deletions of the request, by budget, each budget once.
-            deadline: Absolute monotonic seconds by which this must be over.
+            deadline: The deadline in absolute monotonic seconds.
 
         Raises:
             ConnectionLost: The deadline passed, or an answer was lost.
@@ -109,7 +110,7 @@ class Record:
                 self._condition.notify_all()
 
     def windows(self, budgets: Mapping[str, DeletionBudget]) -> dict[str, Window]:
-        """Return what counts now of each budget, as this process knows it; other replicas may have reserved more."""
+        """Return what counts now for each budget, as this process knows it; other replicas may have reserved more."""
         now = self._host.now().timestamp()
         try:
             return {name: self._window(self._known, name).at(now, each.seconds) for name, each in budgets.items()}

@@ -24,7 +24,7 @@ _OF_FINALIZERS = "/metadata/finalizers"
 
 
 class Takes(enum.Enum):
-    """The objects that a request would delete."""
+    """Which objects a request would delete."""
 
     OBJECT = "object"
     """The object that its path names, by a deletion or an eviction."""
@@ -38,10 +38,10 @@ class Deletion(NamedTuple):
     """The objects that a request would delete.
 
     Attributes:
-        takes: Which objects.
-        kind: The kind of what the path names, with its group: `pods`, `deployments.apps`.
-        namespace: Its namespace; empty at the scope of the cluster.
-        name: The object; empty for a collection.
+        takes: Which objects it would delete.
+        kind: The kind in the path, with its group: `pods`, `deployments.apps`.
+        namespace: The namespace in the path; empty if there is none.
+        name: The name of the object; empty for a collection.
         path: The path of the object, without a subresource, or of the collection.
     """
 
@@ -53,9 +53,9 @@ class Deletion(NamedTuple):
 
 
 def deletion_of(request: HTTPRequest, budgeted: Collection[str]) -> Deletion | None:
-    """Return what a request deletes of the budgeted kinds, as far as the request tells; None if it deletes none.
+    """Return what a request deletes of the budgeted kinds, as far as the request shows it; None if it deletes nothing.
 
-    Config maps are always looked at, since the budgets are kept in one. A dry run deletes nothing.
+    ConfigMaps are always included, since deletions are recorded in one. A dry run deletes nothing.
 
     Args:
         request: The request.
@@ -87,10 +87,10 @@ def _takes(
 
 
 def may_end(request: HTTPRequest) -> bool:
-    """Return whether an update or a patch can take the last finalizer off an object that is being deleted.
+    """Return whether an update or a patch can remove the last finalizer of an object that is being deleted.
 
-    An update that names a resourceVersion and no deletionTimestamp writes an object that was read before its deletion,
-    so that the server refuses it after that.
+    An update with a resourceVersion but without a deletionTimestamp cannot: it was read before the deletion, so the
+    server refuses it.
     """
     kind, document = request.headers.get("content-type", "").partition(";")[0].strip(), _document(request)
     if kind == _JSON_PATCH:
@@ -123,10 +123,10 @@ def _removes(operation: Any) -> bool:
 
 
 def is_last(metadata: Mapping[str, Any], request: HTTPRequest) -> bool:
-    """Return whether an object has finalizers, and may have none left after a request for which `may_end` holds.
+    """Return whether an object has finalizers now, and may have none after a request for which `may_end` is true.
 
-    A JSON patch may take off some of several, which are counted by its operations. An apply takes off those that its
-    field manager applied before.
+    A JSON patch may remove some of several, which its operations show. An apply removes those that its field manager
+    applied before.
 
     Args:
         metadata: The metadata of the object before the request.

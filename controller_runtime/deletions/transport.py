@@ -30,21 +30,21 @@ _FORBIDDEN, _NOT_FOUND = 403, 404
 
 
 class BudgetTransport(TransportWrapper):
-    """A `transport.Transport` that reserves each deletion of a kind with a budget before it is sent.
+    """A `transport.Transport` that reserves each deletion of a kind with a budget before sending it.
 
-    The server is asked what a request would delete, the number is reserved in the record, and the request is sent so
-    that it cannot delete more: a collection with that limit, and an object that is being deleted already only if it is
-    still the same. Requests that delete nothing of these kinds pass unchanged, and so does everything while there is
-    no budget.
+    It finds out what a request would delete, reserves the number in the record, and sends the request so that it cannot
+    delete more: a collection with that limit, and an object that is being deleted already only with the same uid. Other
+    requests pass unchanged, and so do all requests while there is no budget.
 
     Args:
-        host: Its clocks.
-        inner: Carries all requests, those of the record among them, so that the same fences hold for them.
+        host: The source of the time.
+        inner: Carries all requests, including those of the record, so that the same limits apply to them.
         limits: The budgets.
-        namespace: The namespace to which the manager is limited, in which all objects are counted; empty for none.
+        namespace: The namespace to which the manager is limited, in which objects are counted; empty for all
+            namespaces.
 
     Raises:
-        DeletionBudgetExceeded: By `request`, if nothing was sent.
+        DeletionBudgetExceeded: Raised by `request`; nothing was sent then.
 
     Threads: any.
     """
@@ -146,7 +146,7 @@ class BudgetTransport(TransportWrapper):
 
 
 def only(request: HTTPRequest, uid: Any) -> HTTPRequest:
-    """Return a deletion or an eviction that the server refuses if there is another object of the name by now."""
+    """Return a deletion or an eviction with a precondition, so that the server refuses it if the uid differs."""
     document: Any = {"kind": "DeleteOptions", "apiVersion": "v1"}
     if request.body:
         document = json.loads(request.body)

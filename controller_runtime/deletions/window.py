@@ -28,13 +28,13 @@ _MALFORMED = (ValueError, TypeError, KeyError, AttributeError)
 
 
 class Reserved(NamedTuple):
-    """Deletions that were allowed at one time.
+    """Deletions that were reserved at one time.
 
     Attributes:
-        until: When the last request for them is over, in seconds since 1970.
-        number: How many.
-        of: How many objects there were; None if the budget has no share.
-        uid: The uid of the one object; empty for several, and for one that is not known.
+        until: The end of the last request for them, in seconds since 1970.
+        number: The number of deletions.
+        of: The number of objects of the kind at that time; None if the budget has no share.
+        uid: The uid of the object; empty for several objects, or if it is unknown.
     """
 
     until: float
@@ -44,11 +44,11 @@ class Reserved(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """An opening by hand.
+    """Further deletions that a person allowed.
 
     Attributes:
-        at: When it was first seen, in seconds since 1970; it lasts as long as the budget's time.
-        number: How many deletions more; None for any number.
+        at: When the permission was first seen, in seconds since 1970; it lasts for the budget's time.
+        number: The number of further deletions; None for any number.
     """
 
     at: float
@@ -57,11 +57,11 @@ class Opened(NamedTuple):
 
 @attrs.frozen
 class Window:
-    """The reservations and openings of one budget.
+    """The reservations of one budget, and the further deletions that people allowed.
 
     Attributes:
-        reserved: The deletions, in the order of their times.
-        opened: The openings.
+        reserved: The reservations, in the order of time.
+        opened: The further deletions.
     """
 
     reserved: tuple[Reserved, ...] = ()
@@ -69,10 +69,10 @@ class Window:
 
     @classmethod
     def decoded(cls, document: Any) -> Window:
-        """Return a window from the values of JSON.
+        """Return the window in a decoded JSON document.
 
         Raises:
-            ValueError: The values are not those of a window.
+            ValueError: The document is not a window.
         """
         try:
             reserved = [
@@ -85,14 +85,14 @@ class Window:
             raise ValueError(f"no record of deletions: {error}") from None
 
     def encoded(self) -> dict[str, Any]:
-        """Return the window as values that JSON can hold."""
+        """Return the window as a JSON-compatible dict."""
         return {"reserved": [[*each] for each in self.reserved], "opened": [[*each] for each in self.opened]}
 
     def at(self, now: float, seconds: float) -> Window:
-        """Return what of it counts at a time: requests that were over less than `seconds` ago, or are not over yet.
+        """Return the part that counts at `now`: requests that ended less than `seconds` ago, or have not ended yet.
 
-        The times are those of the replicas' wall clocks. A clock that is ahead forgets requests earlier by as much,
-        less the time that is left of a request once it has been sent, which is close to 30 s.
+        The times are from the replicas' wall clocks. A replica whose clock is ahead forgets requests earlier, by the
+        difference less about 30 s, the time that a request has left after it was sent.
         """
         since = now - seconds
         reserved = tuple(each for each in self.reserved if each.until > since)
@@ -100,12 +100,12 @@ class Window:
 
     @property
     def used(self) -> int:
-        """How many deletions it has."""
+        """The number of reserved deletions."""
         return sum(each.number for each in self.reserved)
 
     @property
     def extra(self) -> float:
-        """How many deletions more were opened; infinite for any number."""
+        """The number of further deletions that people allowed; infinite for any number."""
         return sum(math.inf if each.number is None else each.number for each in self.opened)
 
 
@@ -114,8 +114,8 @@ class Wanted:
     """The objects of one kind that a request would delete, as far as they are known before it is sent.
 
     Attributes:
-        uid: The object, if it is one that is known.
-        count: How many objects, if it is not one that is known; None if it cannot be known.
+        uid: The uid of the object, if it is a single known object.
+        count: The number of objects otherwise; None if unknown.
     """
 
     uid: str = ""
@@ -123,17 +123,17 @@ class Wanted:
 
     @property
     def number(self) -> float:
-        """How many objects; infinite if that is not known."""
+        """The number of objects; infinite if unknown."""
         return 1 if self.uid else math.inf if self.count is None else self.count
 
 
 def needs_total(window: Window, budget: DeletionBudget, now: float) -> bool:
-    """Return whether all objects have to be counted before `decide`: the last count is too old, or there is none.
+    """Return whether all objects of the kind must be counted before `decide`: the last count is missing or too old.
 
     Args:
         window: The deletions that count now.
         budget: The budget.
-        now: Seconds since 1970.
+        now: The time in seconds since 1970.
     """
     if budget.share is None:
         return False
@@ -142,12 +142,12 @@ def needs_total(window: Window, budget: DeletionBudget, now: float) -> bool:
 
 
 def limit_of(window: Window, budget: DeletionBudget, total: int | None) -> int:
-    """Return how many deletions a budget allows, without what was opened.
+    """Return the most deletions that a budget allows, without further ones that people allowed.
 
     Args:
         window: The deletions that count now.
         budget: The budget.
-        total: How many objects there are now; None if they were not counted.
+        total: The number of objects of the kind now; None if they were not counted.
     """
     bounds = [] if budget.most is None else [budget.most]
     if budget.share is not None:
@@ -158,14 +158,14 @@ def limit_of(window: Window, budget: DeletionBudget, total: int | None) -> int:
 
 
 def decide(window: Window, budget: DeletionBudget, wanted: Wanted, until: float, total: int | None) -> Window | None:
-    """Return the window with what is wanted; None if that is beyond the budget.
+    """Return the window with a reservation for `wanted`; None if the budget does not allow it.
 
     Args:
         window: The deletions that count now.
         budget: The budget.
         wanted: The objects that would be deleted.
-        until: When the request will be over, in seconds since 1970: it is not sent after its deadline.
-        total: How many objects there are; None if they were not counted.
+        until: The deadline of the request, in seconds since 1970.
+        total: The number of objects of the kind; None if they were not counted.
     """
     others = [each for each in window.reserved if not wanted.uid or each.uid != wanted.uid]
     used = sum(each.number for each in others)
@@ -180,11 +180,11 @@ def decide(window: Window, budget: DeletionBudget, wanted: Wanted, until: float,
 
 
 def condensed(reserved: Iterable[Reserved], seconds: float) -> tuple[Reserved, ...]:
-    """Return reservations in order of time, the older ones added up so that they do not become too many.
+    """Return the reservations in the order of time, with older ones merged so that there are not too many.
 
     Args:
         reserved: The reservations.
-        seconds: The length of time whose reservations are added up; they count from the last of them on.
+        seconds: Reservations within this time are merged; the result has the time of the last one.
     """
     known = 0
     kept: list[Reserved] = []

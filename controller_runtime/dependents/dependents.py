@@ -38,33 +38,32 @@ Status = Callable[[P, Applied], Mapping[str, Any]]
 
 
 class Dependents(Generic[P]):
-    """Keeps the objects that each primary object owns as they are desired.
+    """Creates, updates and deletes the objects that each primary object owns, as pure functions desire them.
 
-    Each object is applied on the server's side with an owner reference (`controller` and `blockOwnerDeletion`), and
+    Each object is applied by server-side apply with an owner reference (`controller` and `blockOwnerDeletion`), and
     deleted when it is no longer desired. When a primary is deleted, the garbage collector deletes its objects. A
-    reconcile that finds all as it left it sends no request; only a process that has just started applies each object
-    once.
+    reconcile that finds no change sends no request; only after its start a process applies each object once.
 
-    An object that exists already and is not the primary's is neither changed nor deleted. An object that the server
-    refuses is tried again after growing delays, from 5 s to 5 min, and at once when the object or the desire changes.
-    Both are in the condition `Ready`, and in a Warning event.
+    An object that exists already and does not belong to the primary is neither changed nor deleted. An object that the
+    server refuses is tried again after growing delays, from 5 s to 5 min, and at once when the object or its desired
+    state changes. Both cases are reported in the condition `Ready`, and in a Warning event.
 
     The role of the program needs `get`, `list`, `watch`, `create`, `patch` and `delete` of the owned kinds; `get`,
     `list` and `watch` of the primary's kind, `patch` of its `status`, and `update` of its `finalizers`, which
-    `blockOwnerDeletion` asks for.
+    `blockOwnerDeletion` requires.
 
     Args:
-        manager: Its caches, client, clock and event recorders are used.
+        manager: The manager, whose caches, client, clock and event recorders are used.
         name: The field manager, and the name of the controller; unique in its manager. Objects that were applied under
             another name are not pruned, so do not change it.
         primary: The resource of the owners, or their declared class.
-        *owned: The objects that each owner has.
-        condition: The type of the condition that sums the owned objects up.
-        budgets: Budgets of what is deleted of the owned kinds, which are those of the manager; see
-            `Manager.deletions`. A reconcile beyond one fails, and nothing more is deleted.
+        *owned: Declarations of the objects that each owner has.
+        condition: The type of the condition that summarizes the owned objects.
+        budgets: Deletion budgets for the owned kinds, which are added to `Manager.deletions`. A reconcile that would
+            exceed one fails, and nothing more is deleted.
 
     Raises:
-        UsageError: The declarations cannot be ordered, the name is taken, or a budget is of a kind that is not owned.
+        UsageError: The declarations cannot be ordered, the name is taken, or a budget has a kind that is not owned.
 
     Threads: any; one primary on one thread at a time, as in a controller.
     """
@@ -102,18 +101,18 @@ class Dependents(Generic[P]):
         manager.deletions.limit(*budgets)
 
     def controller(self, *, workers: int = 1, status: Status[P] | None = None) -> Controller:
-        """Return a controller that does nothing else; add it to the manager.
+        """Return a controller that only applies the dependents and reports their state. Add it to the manager.
 
         Args:
-            workers: How many primaries are reconciled at the same time.
-            status: Returns more fields for the status of a primary; see `report`.
+            workers: The most primaries that are reconciled at the same time.
+            status: Returns additional fields for the status of a primary; see `report`.
         """
         more = None if status is None else synchronous(f"{self.name}: the status of Dependents", status)
         controller = Controller(self.name, _Owning(self, more), workers=workers)
         return self.watch(controller.watch(self._primary))
 
     def watch(self, controller: Controller) -> Controller:
-        """Let changes of owned objects cause requests for their primaries, in a controller with a reconciler of yours.
+        """Let changes of owned objects request their primaries, in a controller with your own reconciler.
 
         Returns:
             The controller, so that calls can be chained.
@@ -123,10 +122,10 @@ class Dependents(Generic[P]):
         return controller
 
     def get(self, request: Request) -> P | None:
-        """Return the primary from the cache; None if it does not exist, and then forget what was applied for it.
+        """Return the primary from the cache. If it does not exist, forget its applied objects and return None.
 
         Raises:
-            UnreadableObject: The primary cannot be read as its class.
+            UnreadableObject: The primary cannot be decoded into its class.
         """
         found = self._primaries.get(request)
         if found is None:
@@ -134,18 +133,18 @@ class Dependents(Generic[P]):
         return found
 
     def apply(self, primary: P) -> Applied:
-        """Apply and prune the objects of one primary, and return how they are.
+        """Apply and delete the objects of one primary as desired, and return their states.
 
         Call it in each reconcile of the primary. If the primary is being deleted, nothing is done.
 
         Args:
-            primary: As read from the cache.
+            primary: The primary as read from the cache.
 
         Raises:
-            TerminalError: The functions desire something that the primary cannot own.
-            Conflict: Another client was quicker; the next reconcile decides again.
-            APIError: The server failed; other objects were tried all the same.
-            Exception: As the functions of the declarations raise.
+            TerminalError: The functions desire an object that the primary cannot own.
+            Conflict: Another client has changed an object meanwhile; the next reconcile decides again.
+            APIError: The server failed for an object; the other objects were still tried.
+            Exception: A function of a declaration raised it.
         """
         owner = _meta(primary)
         if owner.deletion_timestamp is not None:
@@ -158,17 +157,17 @@ class Dependents(Generic[P]):
         return applied(states, self._host.monotonic())
 
     def report(self, primary: P, applied: Applied, status: Mapping[str, Any] | None = None) -> None:
-        """Write the condition into the primary's status, if it differs, and other fields of the status with it.
+        """Write the condition, and other fields, into the primary's status, if any of them differs.
 
-        The condition is true if all objects are ready; else its reason and message name those that are not.
+        The condition is true if all objects are ready; otherwise its reason and message name those that are not.
 
         Args:
-            primary: The one that was passed to `apply`.
+            primary: The primary that was passed to `apply`.
             applied: The value that `apply` returned.
-            status: More fields of the status by their names on the wire. A list replaces the present one.
+            status: Additional fields of the status by their JSON names. A list replaces the existing one.
 
         Raises:
-            Conflict: Another client has changed the primary since; the next reconcile decides again.
+            Conflict: Another client has changed the primary meanwhile; the next reconcile decides again.
             TerminalError: The kind has no `status.conditions`.
         """
         if not applied.is_deleted:
@@ -176,12 +175,12 @@ class Dependents(Generic[P]):
             self._status.write(owner, *problem_of(applied.states), status or {}, self._memory_of(owner))
 
     def report_problem(self, primary: P, reason: str, message: str) -> None:
-        """Write a condition that is false for another reason, such as a spec that makes no sense.
+        """Write a condition that is false for another reason, such as an invalid spec.
 
         Args:
             primary: The primary.
-            reason: One CamelCase word.
-            message: For people.
+            reason: The reason of the condition, one CamelCase word.
+            message: The message of the condition, for people.
 
         Raises:
             Conflict: As for `report`.

@@ -28,12 +28,12 @@ class Record:
     """The last apply of one object that the server carried out.
 
     Attributes:
-        digest: Identifies the applied fields.
+        digest: A hash of the applied fields.
         uid: The object's uid in the answer.
-        version: Its resourceVersion in the answer.
-        values: Identifies the values that the applied fields have in the answer.
-        resets: Those of the cache at the time; if there are more, `version` means nothing any more.
-        answer: The answer, until the cache shows it or a later state.
+        version: The object's resourceVersion in the answer.
+        values: A hash of the values that the applied fields have in the answer.
+        resets: The `resets` of the cache at that time; if the cache has more now, `version` is meaningless.
+        answer: The object in the answer, until the cache shows it or a later state.
     """
 
     digest: bytes
@@ -49,11 +49,11 @@ class Refusal:
     """The last apply of one object, which the server refused.
 
     Attributes:
-        digest: Identifies the fields that it refused.
-        present: Identifies the object, and the values that it had in these fields; empty if it was absent.
+        digest: A hash of the fields that the server refused.
+        present: A hash of the existing object's uid and of its values in these fields; empty if it was absent.
         message: The server's reason.
-        tries: How often it has refused the same in a row.
-        retry_at: When to try the same again, in monotonic seconds.
+        tries: The number of consecutive refusals of the same fields.
+        retry_at: When to try the same fields again, in monotonic seconds.
     """
 
     digest: bytes
@@ -65,17 +65,18 @@ class Refusal:
 
 @attrs.define(eq=False)
 class PrimaryMemory:
-    """The facts remembered of one primary object.
+    """The data that is remembered about one primary object.
 
     Attributes:
         uid: The uid of the primary.
         applied: The applies that were carried out.
-        refused: The applies that were refused since.
+        refused: The later applies that were refused.
         not_ours: The uids of objects that the primary owns and another field manager has applied.
-        deleted: The uids of objects that were deleted here, until the cache shows it.
+        deleted: The uids of objects that this program deleted, until the cache shows it.
         told: The messages of the events that were written, by object, so that each is written once.
         status_version: The resourceVersion of the last write of the primary's status.
-        status_resets: The resets of the cache of primaries at that time; if there are more, it means nothing any more.
+        status_resets: The `resets` of the cache of primaries at that time; if the cache has more now, `status_version`
+            is meaningless.
 
     Threads: one at a time; a controller never reconciles one key twice at a time.
     """
@@ -90,17 +91,17 @@ class PrimaryMemory:
     status_resets: int = 0
 
     def keep(self, ids: set[Id]) -> None:
-        """Forget all objects but these."""
+        """Forget all objects except these."""
         self.applied = {each: record for each, record in self.applied.items() if each in ids}
         self.refused = {each: refusal for each, refusal in self.refused.items() if each in ids}
         self.told = {each: message for each, message in self.told.items() if each in ids}
 
 
 class Memory:
-    """The facts remembered of all primary objects of one `Dependents`.
+    """The data that is remembered about all primary objects of one `Dependents`.
 
     Args:
-        host: For the lock.
+        host: The source of the lock.
 
     Threads: any.
     """
@@ -114,7 +115,7 @@ class Memory:
         return len(self._primaries)  # one number, so whole without the lock
 
     def of(self, key: ObjectKey, uid: str) -> PrimaryMemory:
-        """Return the memory of a primary; an empty one if there is none, or if it is of an earlier object."""
+        """Return the memory of a primary; an empty one if there is none, or if its uid differs."""
         with self._lock:
             found = self._primaries.get(key)
             if found is None or found.uid != uid:
@@ -132,21 +133,21 @@ def recorded(wanted: Wanted, answer: Cached, store: ObservedReads) -> Record:
 
     Args:
         wanted: The fields that were applied.
-        answer: The object as the server answered it.
-        store: The cache that is to show it.
+        answer: The object in the server's answer.
+        store: The cache of the object.
     """
     values = values_of(wanted.body, answer)
     return Record(wanted.digest, answer.uid, answer.resource_version, values, store.resets, answer)
 
 
 def is_behind(record: Record, store: ObservedReads) -> bool:
-    """Return whether a cache, which has not been reset since, has yet to show an apply."""
+    """Return whether a cache does not show an apply yet."""
     # A version that is not a number could never be seen to be reached.
     return record.version.isdecimal() and store.behind(record.version)
 
 
 def values_of(body: Mapping[str, Any], cached: Cached) -> bytes:
-    """Identify the values that an object has in the fields of `body`; a list counts as a whole."""
+    """Return a hash of the values that an object has in the fields of `body`; a list counts as a whole."""
     values = _project(body, msgspec.json.decode(cached.raw))
     return hashlib.sha256(msgspec.json.encode(values, order="deterministic")).digest()
 
@@ -154,7 +155,7 @@ def values_of(body: Mapping[str, Any], cached: Cached) -> bytes:
 def holds(body: Mapping[str, Any], cached: Cached) -> bool:
     """Return whether an object has the values of `body`; it may have more fields, such as the server's defaults.
 
-    A value that the server writes in another way, such as a quantity, counts as different.
+    A value that the server normalizes, such as a quantity, counts as different.
     """
     present = msgspec.json.decode(cached.raw)
     # The items of a list lack these two on some servers.
@@ -162,7 +163,7 @@ def holds(body: Mapping[str, Any], cached: Cached) -> bool:
 
 
 def identity_of(body: Mapping[str, Any], cached: Cached | None) -> bytes:
-    """Identify an object and the values that it has in the fields of `body`; empty if it is absent."""
+    """Return a hash of an object's uid and of its values in the fields of `body`; empty if `cached` is None."""
     return b"" if cached is None else cached.uid.encode() + values_of(body, cached)
 
 

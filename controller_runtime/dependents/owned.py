@@ -40,19 +40,21 @@ class Owned(Generic[P, C]):
     """The objects of one kind that each primary object owns, for `Dependents`.
 
     Attributes:
-        resource: Their resource, or their declared class.
+        resource: The resource of the objects, or their declared class.
         desired: Returns the objects that a primary should have now: one, several or none, as dicts, models of the
-            official client or objects of a declared class. It must be a pure function of the primary. It says only the
-            fields that the controller decides; a name that is missing is the primary's, and so is a namespace.
-        ready: Tells whether one of them is ready: `ready` for the rules of the kind, `condition(…)`, or a function of
-            the object as its kind's class.
-        after: Those that must be ready before these are applied. Objects that exist already stay meanwhile, as
-            they are.
-        force: Take fields over that another field manager owns. False: such an object is refused with a condition.
-        adopt: Take objects over that exist already and have no controller. False: they are left alone.
+            official client or objects of a declared class. It must be a pure function of the primary. The objects
+            should have only the fields that the controller decides; a missing name or namespace is taken from the
+            primary.
+        ready: Returns whether an object is ready: `ready` for the rules of its kind, `condition(…)`, or a function that
+            gets the object as its kind's class.
+        after: The declarations whose objects must be ready before these are applied. Existing objects are not changed
+            meanwhile.
+        force: True takes over fields that another field manager owns. False reports such an object in the condition.
+        adopt: True takes over existing objects without a controller. False does not change them.
 
     Raises:
-        UsageError: `desired` or `ready` is an `async def`. One that returns a coroutine raises it in the reconcile.
+        UsageError: `desired` or `ready` is an `async def`. A function that returns a coroutine raises this in the
+            reconcile.
     """
 
     resource: Resource[C]
@@ -77,10 +79,10 @@ class Owned(Generic[P, C]):
         self.__attrs_init__(resource_of(resource), desired, ready, _several(after), force, adopt)
 
     def unready(self, cached: Cached) -> str:
-        """Return why one of the objects is not ready, as a sentence without its subject; empty if it is ready.
+        """Return why an object is not ready, as a sentence without its subject; empty if it is ready.
 
         Raises:
-            UnreadableObject: It cannot be read as the class that `ready` takes.
+            UnreadableObject: The object cannot be decoded into the class that `ready` takes.
         """
         rule = self.ready
         if isinstance(rule, ObjectCondition | Readiness):
@@ -97,7 +99,7 @@ class Wanted:
         owned: Its declaration.
         key: Its name and namespace.
         body: The fields to apply, as JSON values, with the owner reference.
-        digest: Identifies the body.
+        digest: A hash of `body`.
     """
 
     owned: Owned[Any, Any]
@@ -124,11 +126,11 @@ def wanted_of(declared: Sequence[Owned[Any, Any]], primary: AnyObject, resource:
     Args:
         declared: The declarations.
         primary: The primary as read from the server, so that it has a uid.
-        resource: Its resource.
+        resource: The resource of the primary.
 
     Raises:
-        TerminalError: A function wants an object that the primary cannot own, or one object twice.
-        Exception: As the functions raise.
+        TerminalError: A function desires an object that the primary cannot own, or the same object twice.
+        Exception: A function raised it.
     """
     found: dict[Id, Wanted] = {}
     for owned in declared:

@@ -55,7 +55,7 @@ _converted: Callable[[Any], _Plain] = converter_of(_Plain)
 
 
 def plain_memory(memory: PrimaryMemory, now: float) -> Any:
-    """Return a memory as a value that JSON can hold; `now` is in monotonic seconds."""
+    """Return the memory of a primary as a JSON-compatible value; `now` is in monotonic seconds."""
     return _Plain(
         [
             _Applied(*_plain(each), of.digest, of.uid, of.version, of.values, of.resets, _text(of.answer))
@@ -76,13 +76,13 @@ def plain_memory(memory: PrimaryMemory, now: float) -> Any:
 
 
 def restore_memory(memory: PrimaryMemory, plain: Any, resources: Mapping[str, Resource[Any]], now: float) -> None:
-    """Fill a memory from what `plain_memory` returned; objects of resources that are not owned any more are left out.
+    """Fill a memory from a value of `plain_memory`. Objects of resources that are no longer owned are left out.
 
     Args:
-        memory: The memory.
-        plain: The value, after it was JSON.
-        resources: The owned resources, by their texts.
-        now: Monotonic seconds.
+        memory: The memory to fill.
+        plain: The value, decoded from JSON.
+        resources: The owned resources, by `str(resource)`.
+        now: The time in monotonic seconds.
     """
     found = _converted(plain)
 

@@ -52,10 +52,10 @@ class DependentState:
     Attributes:
         owned: Its declaration.
         key: Its name and namespace.
-        progress: How far it is.
+        progress: The progress of the object.
         message: Why it is not ready, as a sentence without its subject; empty if it is ready.
         object: The object as last seen, or None.
-        retry_at: When to look at it again although nothing has changed, in monotonic seconds; None: never.
+        retry_at: When to check the object again even if nothing has changed, in monotonic seconds; None for never.
     """
 
     owned: Owned[Any, Any]
@@ -74,7 +74,8 @@ class Seen:
     """The known state of one object.
 
     Attributes:
-        current: Its newest state: that of the cache, or our last write if the cache has yet to show it; None if absent.
+        current: The newest known state: from the cache, or from our last write if the cache does not show it yet; None
+            if absent.
         record: The last apply that was carried out.
         refusal: The last apply, if it was refused.
     """
@@ -86,11 +87,11 @@ class Seen:
 
 @attrs.frozen
 class Apply:
-    """An apply to send.
+    """A server-side apply that is to be sent.
 
     Attributes:
         wanted: The fields.
-        precondition: The fields of the metadata that name the object that was judged; see `ABSENT`.
+        precondition: Fields of the metadata that require the object on which the decision was based; see `ABSENT`.
     """
 
     wanted: Wanted
@@ -103,7 +104,7 @@ class Plan:
 
     Attributes:
         applies: The applies to send now, in this order.
-        states: The state of each wanted object before they are sent.
+        states: The state of each wanted object before the applies are sent.
     """
 
     applies: Sequence[Apply]
@@ -111,16 +112,15 @@ class Plan:
 
 
 def in_order(declared: Sequence[Owned[Any, Any]], primary: Resource[Any]) -> list[Owned[Any, Any]]:
-    """Return the declarations so that each comes after those that it names in `after`, and else as they are given.
+    """Return the declarations sorted so that each comes after those in its `after`, otherwise in the given order.
 
     Args:
         declared: The declarations.
         primary: The resource of their owner.
 
     Raises:
-        UsageError: There are none, one is given twice or comes after one that is not given, or the owner is in a
-            namespace and an owned kind is in none: the garbage collector would not find the owner there, and delete
-            the object.
+        UsageError: There are no declarations, one is given twice, or one depends on another that is not given. Or a
+            namespaced owner has a cluster-scoped kind, whose objects the garbage collector would delete.
     """
     if not declared or len({*declared}) < len(declared):
         raise UsageError("give at least one Owned, and each once")
@@ -138,14 +138,14 @@ def in_order(declared: Sequence[Owned[Any, Any]], primary: Resource[Any]) -> lis
 
 
 def decide(wanted: Sequence[Wanted], seen: Mapping[Id, Seen], *, uid: str, field_manager: str, now: float) -> Plan:
-    """Decide which objects to apply, and tell how each of them is.
+    """Decide which objects to apply, and return that with the state of each object.
 
     Args:
         wanted: The objects that the primary should have, in the order of their declarations.
         seen: The known state of each.
         uid: The primary's uid.
         field_manager: The owner of the applied fields.
-        now: Monotonic seconds.
+        now: The time in monotonic seconds.
 
     Raises:
         DecodeError: An object cannot be read.
@@ -182,7 +182,7 @@ def _waiting(wanted: Wanted, seen: Seen, blocker: DependentState) -> DependentSt
 
 
 def judge(wanted: Wanted, seen: Seen, *, uid: str, field_manager: str, now: float) -> Apply | DependentState:
-    """Return the apply that an object needs, or else its state; for the arguments see `decide`."""
+    """Return the apply that an object needs; if it needs none, its state. For the arguments see `decide`."""
     current, refusal = seen.current, seen.refusal
 
     def state(progress: Progress, message: str = "", retry_at: float | None = None) -> DependentState:
@@ -210,7 +210,7 @@ def _is_the_same(refusal: Refusal, wanted: Wanted, current: Cached | None) -> bo
 
 
 def has_drifted(wanted: Wanted, record: Record | None, current: Cached) -> bool:
-    """Return whether an object may differ from the desired one, so that it has to be applied."""
+    """Return whether an object may differ from the desired state, so that it must be applied."""
     if record is None or record.digest != wanted.digest or record.uid != current.uid:
         return True
     return record.version != current.resource_version and values_of(wanted.body, current) != record.values
@@ -219,16 +219,16 @@ def has_drifted(wanted: Wanted, record: Record | None, current: Cached) -> bool:
 def unwanted(
     owned: Iterable[Cached], resource: Resource[Any], states: Sequence[DependentState], memory: PrimaryMemory
 ) -> list[Cached]:
-    """Return the objects of one kind that could be deleted: those that the primary owns and should not have.
+    """Return the objects of one kind that could be deleted: the primary owns them, but they are not desired.
 
-    None is returned until all wanted objects of the kind are applied, so that nothing is taken away before its
+    The list is empty until all wanted objects of the kind are applied, so that nothing is deleted before its
     replacement is accepted.
 
     Args:
         owned: The objects in the cache that the primary owns.
         resource: Their resource.
         states: The states of the wanted objects, of all kinds.
-        memory: Names those that were deleted already, and those of other field managers.
+        memory: The memory of the primary, with the objects that were deleted already or belong to other field managers.
     """
     same = [state for state in states if state.owned.resource == resource]
     if any(state.progress not in (Progress.READY, Progress.NOT_READY) for state in same):
@@ -240,10 +240,10 @@ def unwanted(
 
 
 def may_delete(cached: Cached, *, uid: str, field_manager: str) -> bool:
-    """Return whether an object is this controller's to delete: its primary controls it, and it has applied it.
+    """Return whether this controller may delete an object: the primary controls it, and this controller has applied it.
 
-    The field manager is the mark, and not a label. Two controllers may own objects of one kind for one primary, and
-    the server keeps the names of those that applied an object: a label could be copied, removed, or set by others.
+    The field manager shows that, not a label. Two controllers may own objects of one kind for one primary, and the
+    server records which of them applied an object; a label could be copied, removed, or set by others.
 
     Args:
         cached: The object as the server has it.

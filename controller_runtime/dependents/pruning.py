@@ -23,20 +23,20 @@ log = get_logger(__name__)
 
 
 def controller_uid(cached: Cached) -> tuple[str, ...]:
-    """Return the uid of the object's controller, if it has one: the index by which owned objects are found."""
+    """Return the uid of the object's controller in a tuple, empty without a controller. Used as an index function."""
     controller = controller_of(cached)
     return () if controller is None else (controller.uid,)
 
 
 @attrs.frozen
 class Pruner:
-    """Deletes objects; a cache alone condemns nothing.
+    """Deletes objects that are no longer desired, after checking with the server, since caches may be out of date.
 
-    The server is asked whether the primary is the one from which the wish was computed, and whose the object is; and
-    the deletion names the object that was judged.
+    It reads the primary, to see whether it is the one from which the desired objects were computed, and the object, to
+    see whether the primary owns it. The deletion has the uid and version of that object as preconditions.
 
     Attributes:
-        client: Asks and deletes.
+        client: Reads and deletes objects.
         primary: The resource of the primaries.
         field_manager: The name under which the objects were applied.
 
@@ -49,7 +49,7 @@ class Pruner:
 
     @property
     def index(self) -> str:
-        """The name of the index of each store by `controller_uid`."""
+        """The name of the index by `controller_uid` that each store has."""
         return f"owned by {self.field_manager}"
 
     def prune(
@@ -59,16 +59,16 @@ class Pruner:
         states: Sequence[DependentState],
         memory: PrimaryMemory,
     ) -> None:
-        """Delete the objects that are no longer desired, those first that would have been applied last.
+        """Delete the objects that are no longer desired, in the reverse order of applying.
 
         Args:
             owner: The metadata of the primary from which the states were computed.
             stores: The caches of the owned kinds, in the order in which they are applied.
             states: The states of the objects that are desired.
-            memory: The facts remembered of the primary.
+            memory: The memory of the primary.
 
         Raises:
-            Conflict: An object has changed since the server was asked for it.
+            Conflict: An object has changed after it was read.
         """
         is_current: bool | None = None
         shown: set[str] = set()

@@ -26,10 +26,11 @@ LONGEST_DELAY = 300.0
 
 
 def is_refusal(error: APIError) -> bool:
-    """Return whether the server has refused an object for what it is, so that a retry at once is useless.
+    """Return whether the server refused an object because of its content, so that an immediate retry is useless.
 
-    Not refusals are failures that pass: of the server, of the credentials, and of a decision from an older state. A
-    conflict is one if it names fields of other managers. A real server answers 422 if only the uid is another one.
+    Transient failures do not count: of the server, of the credentials, or because of an out-of-date state. A conflict
+    counts only if it names fields of other field managers. A 422 does not count if only the uid differs, since a real
+    server answers so.
     """
     causes = error.details.get("causes") or ()
     if isinstance(error, Conflict):
@@ -40,13 +41,13 @@ def is_refusal(error: APIError) -> bool:
 
 
 def refused(write: Apply, seen: Seen, error: APIError, now: float) -> Refusal:
-    """Return what to remember of a refusal.
+    """Return the record of a refusal, with the time of the next try.
 
     Args:
         write: The apply that was refused.
         seen: The state of the object as it was known.
         error: The server's answer.
-        now: Monotonic seconds.
+        now: The time in monotonic seconds.
     """
     digest, before = write.wanted.digest, seen.refusal
     present = identity_of(write.wanted.body, seen.current)
@@ -57,13 +58,13 @@ def refused(write: Apply, seen: Seen, error: APIError, now: float) -> Refusal:
 
 
 class Warnings:
-    """Tells of objects that are refused or not owned, by Warning events about the primary; each change once.
+    """Reports refused and foreign objects by Warning events about the primary, each change once.
 
-    The recorder is made for the first such event, unless the manager has one of that name: a program that never
-    meets such an object needs no rights for events.
+    The event recorder is made for the first such event, unless the manager has one of that name. So a program without
+    such objects needs no rights for events.
 
     Args:
-        manager: Its recorders.
+        manager: The manager, whose recorders are used.
         name: The reporting component.
         primary: The resource of the primaries.
 
@@ -76,7 +77,7 @@ class Warnings:
         self._primary = primary
 
     def tell(self, primary: AnyObject, states: Sequence[DependentState], memory: PrimaryMemory) -> None:
-        """Queue an event for each such object; if that is impossible, log why at debug level."""
+        """Queue an event for each such object; if that is impossible, log the reason at debug level."""
         for state in states:
             each, reason = (state.owned.resource, state.key), state.progress.value
             if state.progress not in (Progress.REFUSED, Progress.NOT_OWNED):

@@ -27,7 +27,7 @@ class StatusWriter:
     """Writes the status of primaries.
 
     Attributes:
-        clock: The time of a transition.
+        clock: The source of the time of transitions.
         client: Sends the writes.
         resource: The resource of the primaries.
         store: The cache of the primaries.
@@ -45,19 +45,20 @@ class StatusWriter:
     def write(
         self, owner: ObjectMeta, reason: str, message: str, status: Mapping[str, Any], memory: PrimaryMemory
     ) -> None:
-        """Write the condition and the fields in `status` that differ, in one patch; nothing if none does.
+        """Write the condition and the fields in `status` in one patch, as far as they differ; send nothing if none
+        differs.
 
-        The patch names the resourceVersion from which it was made, because it replaces the list of conditions.
+        The patch requires the resourceVersion from which it was made, because it replaces the list of conditions.
 
         Args:
             owner: The metadata of the primary from which the dependents were computed.
-            reason: `Ready`, or why it is not.
-            message: For people.
-            status: More fields of the status, by their names on the wire.
-            memory: Knows the last write.
+            reason: The reason of the condition: `Ready`, or why the primary is not ready.
+            message: The message of the condition, for people.
+            status: Additional fields of the status, by their JSON names.
+            memory: The memory of the primary, which has the version of the last write.
 
         Raises:
-            Conflict: Another client has changed the primary since.
+            Conflict: Another client has changed the primary meanwhile.
             TerminalError: The kind has no `status.conditions`.
         """
         key = ObjectKey(owner.name, owner.namespace)

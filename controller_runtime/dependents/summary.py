@@ -29,10 +29,10 @@ class Applied:
     """The result of `Dependents.apply` for one primary.
 
     Attributes:
-        states: The state of each object that it should have, in the order in which they are applied.
-        result: The result of a reconcile that does nothing else. It looks again at objects that are refused or not
-            owned.
-        is_deleted: The primary is being deleted, so nothing was applied.
+        states: The state of each desired object, in the order in which they are applied.
+        result: The `Result` to return from a reconcile that does nothing else. It requeues to check refused and foreign
+            objects again.
+        is_deleted: True if the primary is being deleted, so that nothing was applied.
     """
 
     states: Sequence[DependentState] = ()
@@ -45,21 +45,21 @@ class Applied:
         return not self.is_deleted and all(state.progress is Progress.READY for state in self.states)
 
     def objects(self, owned: Owned[Any, C]) -> list[C]:
-        """Return the present objects of one declaration, as the class of their kind.
+        """Return the existing objects of one declaration, as instances of the class of their kind.
 
         Raises:
-            UnreadableObject: One of them cannot be read.
+            UnreadableObject: An object cannot be decoded.
         """
         decode: Decoder[C] = decoder_for(None, owned.resource)
         return [decode(each.object.raw) for each in self.states if each.owned is owned and each.object is not None]
 
 
 def applied(states: Sequence[DependentState], now: float) -> Applied:
-    """Return the result for these states.
+    """Return the `Applied` for these states.
 
     Args:
         states: The states.
-        now: Monotonic seconds.
+        now: The time in monotonic seconds.
     """
     retries = [state.retry_at for state in states if state.retry_at is not None]
     result = Result(requeue_after=max(min(retries) - now, 0.0), jitter=0.1) if retries else Result()
@@ -67,7 +67,7 @@ def applied(states: Sequence[DependentState], now: float) -> Applied:
 
 
 def problem_of(states: Sequence[DependentState]) -> tuple[str, str]:
-    """Return the reason and the message of the condition; the reason is `Ready` if all are ready."""
+    """Return the reason and the message of the summarizing condition; the reason is `Ready` if all are ready."""
     bad = [state for progress in _GRAVITY for state in states if state.progress is progress]
     if not bad:
         count = f"{len(states)} objects are" if len(states) != 1 else "1 object is"
@@ -79,14 +79,14 @@ def problem_of(states: Sequence[DependentState]) -> tuple[str, str]:
 def with_readiness(
     before: Sequence[Condition], reason: str, message: str, *, kind: str, now: datetime, generation: int
 ) -> list[Condition]:
-    """Return the conditions with the one that sums dependents up.
+    """Return the conditions with the updated condition that summarizes the dependents.
 
     Args:
-        before: The present conditions.
-        reason: `Ready`, or why not.
-        message: For people.
+        before: The current conditions.
+        reason: The reason of the condition: `Ready`, or why not all are ready.
+        message: The message of the condition, for people.
         kind: The type of the condition.
-        now: The wall clock's time.
+        now: The current time of the wall clock.
         generation: The generation of the primary from which the dependents were computed.
     """
     status = "True" if reason == "Ready" else "False"

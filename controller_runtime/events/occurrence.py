@@ -80,7 +80,7 @@ class Write:
 
 
 class Fate(enum.Enum):
-    """What happened to an occurrence, or to the write that it caused."""
+    """The result of an occurrence, or of the write that it caused."""
 
     WRITTEN = enum.auto()
     """The server has accepted it."""

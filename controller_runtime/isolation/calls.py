@@ -33,12 +33,12 @@ SOCKETS_OF_THEIR_OWN: Mapping[str, str] = {
 
 
 class Call(NamedTuple):
-    """A call to the world outside.
+    """A connection to another process, or the start of a program.
 
     Attributes:
-        target: The host, the path of a socket, or the name of a program.
+        target: The host, the path of a Unix socket, or the program.
         port: The port; 0 if there is none.
-        runs: Whether it runs a program.
+        runs: Whether it is the start of a program.
     """
 
     target: str
@@ -51,18 +51,18 @@ class Call(NamedTuple):
 
 
 def call_of(event: str, args: tuple[Any, ...]) -> Call | None:
-    """Return the call of an audit event; None if the event is not a call, or stays inside this machine's resolver."""
+    """Return the outside call that an audit event of Python reports; None if the event is not such a call."""
     reader = _READERS.get(event)
     return None if reader is None else reader(*args)
 
 
 def is_allowed(call: Call, allowed: Collection[str]) -> bool:
-    """Return whether a call is to one of some hosts, paths or programs; of a program its name or its path counts."""
+    """Return whether the target of a call is in `allowed`; a program is found by its path or its name."""
     return call.target in allowed or (call.runs and os.path.basename(call.target) in allowed)
 
 
 def unseen_modules() -> list[str]:
-    """Return the loaded modules that make connections without an audit event."""
+    """Return the loaded modules whose connections cause no audit events."""
     return [shown for name, shown in SOCKETS_OF_THEIR_OWN.items() if name in sys.modules]
 
 

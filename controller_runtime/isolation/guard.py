@@ -23,13 +23,13 @@ _permitted: contextvars.ContextVar[bool] = contextvars.ContextVar("own connectio
 
 
 class OutsideRefused(BaseException):
-    """A call to the world outside was refused.
+    """Raised if a connection or the start of a program was refused by a `Guard`.
 
-    It is not an `Exception`, so that code which handles any failure of a service neither tries again nor goes on as if
-    the service were down.
+    It is not an `Exception`, so that code which catches errors of a service neither retries nor continues as if the
+    service were down.
 
     Attributes:
-        call: The call.
+        call: The refused call.
     """
 
     def __init__(self, call: Call) -> None:
@@ -38,11 +38,11 @@ class OutsideRefused(BaseException):
 
 
 class Guard:
-    """Decides which calls are refused, and reports each of them.
+    """Decides which outside calls of the process are refused, and reports them.
 
     Args:
-        allowed: Hosts, paths of sockets and programs that may be called.
-        on_refused: Called with each call that is refused, on the thread that made it, before it gets the error.
+        allowed: Hosts, socket paths and programs that are allowed.
+        on_refused: Called with each refused call, on the thread that made it, before the error is raised.
 
     Threads: any.
     """
@@ -54,10 +54,10 @@ class Guard:
         self._addresses: set[str] = set()
 
     def check(self, event: str, args: tuple[Any, ...]) -> None:
-        """Refuse an audit event that is a call to the world outside.
+        """Raise an error if an audit event is an outside call that is not allowed.
 
         Raises:
-            OutsideRefused: It is, and it is not allowed.
+            OutsideRefused: It is such a call.
         """
         if _permitted.get() or (call := call_of(event, args)) is None:
             return
@@ -69,7 +69,7 @@ class Guard:
         raise OutsideRefused(call)
 
     def resolved(self, host: object, found: Iterable[tuple[Any, ...]]) -> None:
-        """Allow the addresses that an allowed name was just resolved to, since a connection names those alone."""
+        """Allow the addresses to which an allowed host name was resolved, since connections use only addresses."""
         name = host.decode() if isinstance(host, bytes) else host
         if isinstance(name, str) and name.lower() in self._allowed:
             self._addresses.update(str(each[4][0]) for each in found)
@@ -93,12 +93,12 @@ _HOOK = _Hook()
 
 @contextlib.contextmanager
 def guarded(guard: Guard) -> Iterator[None]:
-    """Refuse the calls of this process to the world outside, inside the block, as `guard` decides.
+    """Return a context manager: inside its block, outside calls of the whole process are refused as `guard` decides.
 
-    Connections that were made before stay open, and code in C that makes its own is not seen; see `calls`.
+    Existing connections stay open, and connections of C code without audit events are not seen; see `calls`.
 
     Raises:
-        UsageError: Another guard is on.
+        UsageError: Another guard is active.
     """
     if _HOOK.guard is not None:
         raise UsageError("the world outside is refused to this process already, by another guard")
@@ -115,9 +115,9 @@ def guarded(guard: Guard) -> Iterator[None]:
 
 @contextlib.contextmanager
 def permitted() -> Iterator[None]:
-    """Let this context connect, resolve names and start processes, inside the block; for the library's own calls.
+    """Return a context manager: inside its block, this context may connect, resolve names and start programs.
 
-    No user code may run inside it.
+    It is for the library's own calls; user code must not run inside it.
     """
     token = _permitted.set(True)
     try:

@@ -40,13 +40,13 @@ Files = Mapping[str, str]
 
 @attrs.frozen
 class Bundle:
-    """The sources from which the manifests are made.
+    """The data from which the manifests of a program are made.
 
     Attributes:
-        facts: The facts that follow from the code.
-        settings: The caller's choices.
-        rights: The rights of the program; None leaves its roles out.
-        has_monitor: Whether there is a ServiceMonitor, whose kind a cluster may not have.
+        facts: The facts that are derived from the code.
+        settings: The settings of the deployment.
+        rights: The rights of the program; None omits its roles.
+        has_monitor: Whether to make a ServiceMonitor, whose kind a cluster may lack.
     """
 
     facts: Facts
@@ -55,7 +55,7 @@ class Bundle:
     has_monitor: bool = False
 
     def parts(self) -> dict[str, list[Object]]:
-        """Return the objects by the name of their file, in an order in which they can be applied."""
+        """Return the objects by file name, in an order in which they can be applied."""
         settings = self.settings
         granted = [] if self.rights is None else roles(settings, self.rights)
         found = {
@@ -80,19 +80,20 @@ class Bundle:
         return {f"{name}.yaml": objects for name, objects in found.items() if objects}
 
     def objects(self) -> list[Object]:
-        """Return all objects of plain settings."""
+        """Return all objects, for settings without template expressions."""
         return [plain(obj) for part in self.parts().values() for obj in part]
 
 
 def yaml_of(objects: Sequence[Mapping[str, Any]]) -> str:
-    """Return objects as one text of YAML documents."""
+    """Return objects as one text of several YAML documents."""
     return "---\n".join(document(obj) for obj in objects)
 
 
 def kustomization(bundle: Bundle) -> Files:
     """Return the files of a kustomization.
 
-    Each object names its namespace: a role may stand in another one than the program, so the kustomization sets none.
+    Each object has its namespace, because a role may be in another namespace than the program; so the kustomization
+    sets none.
     """
     name = bundle.settings.program
     named = attrs.evolve(bundle, settings=attrs.evolve(bundle.settings, image=name))
@@ -114,7 +115,7 @@ def _kustomized(image: str) -> dict[str, str]:
 
 
 def image_parts(image: str) -> tuple[str, str, str]:
-    """Return the repository, the tag and the digest of an image; the tag is `latest` if there is neither."""
+    """Return the repository, the tag and the digest of an image. Without tag and digest, the tag is `latest`."""
     repository, _, digest = image.partition("@")
     head, slash, last = repository.rpartition("/")
     last, _, tag = last.partition(":")

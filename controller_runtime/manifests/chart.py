@@ -63,10 +63,10 @@ imagePullSecrets: []
 
 
 def chart(bundle: Bundle) -> Files:
-    """Return the files of a Helm chart: a template uses each value, and no name is specific to a cluster.
+    """Return the files of a Helm chart for a program.
 
     Raises:
-        UsageError: The image is named by its digest, which a chart's values have no place for.
+        UsageError: The image has a digest, for which the chart has no value.
     """
     plain = bundle.settings
     repository, tag, digest = image_parts(plain.image)

@@ -23,12 +23,12 @@ _ABSENT = object()
 
 
 class Identity(NamedTuple):
-    """The name of an object in a file.
+    """The identity of an object in a file.
 
     Attributes:
         group: The API group, without its version.
         kind: The kind.
-        namespace: The namespace; empty if the file names none.
+        namespace: The namespace; empty if the object has none.
         name: The name.
     """
 
@@ -42,13 +42,13 @@ class Identity(NamedTuple):
 
 
 def check_objects(bundle: Bundle, paths: Sequence[Path]) -> list[str]:
-    """Return a line for each difference between what the code says and the objects in files, sorted by object and path.
+    """Return a line for each difference between the generated objects and those in files, sorted by object and path.
 
-    A definition must be in one of the files; other objects are compared if one of them has it. Definitions and roles
-    must be equal, except for their labels and annotations; other objects may have more fields than the code says.
+    Each definition must be in one of the files; other objects are compared only if a file has them. Definitions and
+    roles must be equal, except for labels and annotations; other objects may have further fields.
 
     Args:
-        bundle: The facts that follow from the code, with the settings.
+        bundle: The facts of the code, with the settings.
         paths: Files of YAML documents, and folders of such files at any depth.
 
     Raises:
@@ -69,7 +69,7 @@ def check_objects(bundle: Bundle, paths: Sequence[Path]) -> list[str]:
 
 
 def check_breaking(bundle: Bundle, paths: Sequence[Path]) -> list[str]:
-    """Return a line for each change, from the definition in a file to that of the code, which breaks stored objects.
+    """Return a line for each breaking change from the definition in a file to the generated definition.
 
     Args:
         bundle: As for `check_objects`.
@@ -96,7 +96,7 @@ def _has_versions(obj: Mapping[str, Any]) -> bool:
 def check_texts(folder: Path, files: Files) -> list[str]:
     """Return a line for each template of a chart that differs from the generated one, naming its first differing line.
 
-    `Chart.yaml` and `values.yaml` are not compared: they are where a user makes choices.
+    `Chart.yaml` and `values.yaml` are not compared, because users edit them.
     """
     lines = []
     for name, text in files.items():

@@ -22,9 +22,10 @@ _USER = 65532  # the user `nonroot` of usual base images; any number but zero wo
 
 
 def deployment(settings: Settings) -> Object:
-    """Return the deployment.
+    """Return the Deployment of a program.
 
-    Replicas without an election or a ring must never run at once, so their pod ends before the next one starts.
+    Without a leader election or a ring, two pods must never run at the same time, so the old pod ends before the new
+    one starts.
     """
     selector = dict(settings.selector)
     # A template has no `not` of a path without a word for it.
@@ -98,9 +99,9 @@ def _container(settings: Settings) -> dict[str, Any]:
 
 
 def arguments(settings: Settings) -> list[Any]:
-    """Return the arguments of the program, as `run(setup)` takes them.
+    """Return the command line arguments of the program, for `run(setup)`.
 
-    The lease and the ring are named in any case, because roles name them, too.
+    The lease and the ring are always named, because roles refer to their names.
     """
     by = settings.ring_by
     is_named = settings.elects if by is None else True

@@ -26,7 +26,7 @@ class Watched:
 
     Attributes:
         group: The API group; empty for the core.
-        plural: The resource.
+        plural: The plural of the resource.
         namespace: The namespace; empty for all of them, and for cluster-scoped resources.
     """
 
@@ -41,17 +41,17 @@ class Watched:
 
 @attrs.frozen
 class Facts:
-    """The facts that follow from the code of a program.
+    """The facts that are derived from the code of a program.
 
     Attributes:
-        definitions: The definitions that the program asks to install, by name.
+        definitions: The custom resource definitions that the program installs, sorted by name.
         watched: The collections of its caches, sorted.
-        hooks: Its admission webhooks.
+        hooks: The admission webhooks.
         converted: The names of the definitions whose versions it converts.
         shared: The collections whose objects the shareable controllers reconcile, sorted.
-        unshared: The names of the other controllers.
-        limits_deletions: Whether it has deletion budgets.
-        record: The ConfigMap of its deletion budgets, if one is given.
+        unshared: The names of the controllers that are not shareable.
+        limits_deletions: Whether the program has deletion budgets.
+        record: The ConfigMap of the deletion budgets, if the program names one.
     """
 
     definitions: Sequence[dict[str, Any]]
@@ -65,23 +65,23 @@ class Facts:
 
     @property
     def has_webhooks(self) -> bool:
-        """Whether the program serves webhooks, of either kind."""
+        """Whether the program serves admission or conversion webhooks."""
         return bool(self.hooks or self.converted)
 
 
 def unconnected_manager(host: Host, *, namespace: str = "", lease: LeaderElectionConfig | None = None) -> Manager:
-    """Return a manager that a setup function may fill, and that has no server: each request is a `UsageError`.
+    """Return a manager without a server, for a setup function to fill; each of its requests raises `UsageError`.
 
     Args:
         host: The manager's host; nothing runs on it.
         namespace: The namespace that the program watches; empty for all.
-        lease: The election that the deployed program takes part in; a setup function may look at the elector.
+        lease: The leader election of the deployed program, since a setup function may read the elector.
     """
     return Manager(host, _Unconnected(), namespace=namespace, leader_election=lease)
 
 
 def facts_of(manager: Manager, *, namespace: str = "") -> Facts:
-    """Return what a manager that was filled, and does not run, says about its program.
+    """Return the facts about a program from a manager that its setup function has filled; the manager does not run.
 
     Args:
         manager: The manager.
@@ -107,10 +107,10 @@ def facts_of(manager: Manager, *, namespace: str = "") -> Facts:
 
 
 def require_shared(facts: Facts) -> None:
-    """Raise if a ring would share nothing of a program.
+    """Check that a program has a controller whose work a ring can divide.
 
     Raises:
-        UsageError: That is so; the message says what to do.
+        UsageError: It has none; the message has the remedy.
     """
     if not facts.shared:
         others = ", ".join(facts.unshared) or "a controller"

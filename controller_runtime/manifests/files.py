@@ -10,15 +10,15 @@ from controller_runtime.manifests.bundles import MARK, TEMPLATE_MARK, Files
 
 
 def write_files(folder: Path, files: Files) -> list[Path]:
-    """Write files into a folder, and remove those that were made by an earlier call and are made no more.
+    """Write generated files into a folder, and remove generated files of earlier calls that are not in `files`.
 
-    Nothing is written if a file that was not made stands where one is to be.
+    Nothing is written if a file that was not generated has the name of one of them.
 
     Returns:
-        The files that were removed.
+        The paths of the removed files.
 
     Raises:
-        UsageError: There is such a file, or the folder cannot be written.
+        UsageError: There is such a file, or the folder is not writable.
     """
     try:
         return _write(folder, files)
@@ -44,7 +44,7 @@ def _write(folder: Path, files: Files) -> list[Path]:
 
 
 def is_made(path: Path) -> bool:
-    """Return whether a file begins with the mark of those that are made."""
+    """Return whether a file was generated: whether it begins with the mark of generated files."""
     if not path.is_file():
         return False
     with path.open(encoding="utf-8", errors="replace") as file:

@@ -17,10 +17,11 @@ _PODS: list[Object] = [{"namespaceSelector": {}}]
 
 
 def metrics_policy(settings: Settings) -> Object:
-    """Return the policy by which pods alone read the metrics, and the kubelet alone, which needs no rule, the probes.
+    """Return the NetworkPolicy by which only pods can read the metrics, and only the kubelet (without a rule) the
+    probes.
 
-    A policy closes the ports of its pods that no policy opens. So this one opens that of the webhooks, unless
-    `webhook_policy` opens it for the addresses that are known.
+    A NetworkPolicy closes all ports that no policy opens. So this one also opens the port of the webhooks, unless
+    `webhook_policy` opens it for known addresses.
     """
     return _policy(
         settings,
@@ -33,7 +34,7 @@ def metrics_policy(settings: Settings) -> Object:
 
 
 def webhook_policy(settings: Settings) -> list[Object]:
-    """Return the policy by which the chosen addresses alone call the webhooks; none if no addresses are chosen."""
+    """Return the NetworkPolicy by which only the chosen addresses can call the webhooks; empty if none are chosen."""
     if not settings.webhook_from:
         return []
     return [
@@ -42,10 +43,10 @@ def webhook_policy(settings: Settings) -> list[Object]:
 
 
 def peers_of(cidrs: Sequence[str]) -> list[Object]:
-    """Return the peers of a policy that have the addresses of `--webhook-from`.
+    """Return the peers of a NetworkPolicy for the address ranges of `--webhook-from`.
 
     Raises:
-        UsageError: One of them is not a range of addresses.
+        UsageError: A text is not an address range.
     """
     return [{"ipBlock": {"cidr": _cidr(text)}} for text in cidrs]
 

@@ -22,7 +22,7 @@ _OWN_NAMESPACES = ("default",)
 
 
 def namespace_of(settings: Settings) -> list[Object]:
-    """Return the namespace of the program, in which only pods without privileges may run; none for `default`."""
+    """Return the Namespace of the program, in which only restricted pods may run; empty for one that exists anyway."""
     if settings.namespace in _OWN_NAMESPACES or settings.namespace.startswith("kube-"):
         return []
     labels = {**settings.labels, "pod-security.kubernetes.io/enforce": "restricted"}
@@ -35,9 +35,9 @@ def service_account(settings: Settings) -> Object:
 
 
 def roles(settings: Settings, rights: Rights) -> list[Object]:
-    """Return roles with exactly these rights, and bindings of them to the service account.
+    """Return roles with exactly these rights, and their bindings to the service account.
 
-    There is a ClusterRole for the rules that hold everywhere, and a Role for each namespace with rules of its own.
+    A ClusterRole has the rules that apply everywhere, a Role for each namespace the rules that apply there.
     """
     made = []
     if rights.cluster:
@@ -49,9 +49,9 @@ def roles(settings: Settings, rights: Rights) -> list[Object]:
 
 
 def lease_roles(settings: Settings) -> list[Object]:
-    """Return the role that the election of a leader needs, and its binding.
+    """Return the role for the leader election, and its binding.
 
-    A creation cannot be bounded by a name, so only the other verbs are.
+    The verb `create` cannot be limited by name; the other verbs are.
     """
     group, leases = ["coordination.k8s.io"], ["leases"]
     rules = [
@@ -63,10 +63,10 @@ def lease_roles(settings: Settings) -> list[Object]:
 
 
 def deletion_roles(settings: Settings, facts: Facts) -> list[Object]:
-    """Return the role that the record of deletion budgets needs, and its binding; none without budgets.
+    """Return the role for the ConfigMap of deletion budgets, and its binding; empty without budgets.
 
-    The record is called after the lease or the ring, and after the program if there is neither, so both names are in
-    the role: one of a chart may have an election or not.
+    The ConfigMap is named after the lease or the ring, or after the program if there is neither. The role has both
+    names, because a chart may be used with or without an election.
     """
     if not facts.limits_deletions:
         return []
@@ -80,9 +80,9 @@ def deletion_roles(settings: Settings, facts: Facts) -> list[Object]:
 
 
 def ring_roles(settings: Settings, shared: Iterable[Watched]) -> list[Object]:
-    """Return the roles that a member of a ring needs, and their bindings; none without a ring.
+    """Return the roles for a member of a ring, and their bindings; empty without a ring.
 
-    Where a slot follows from an object, the server is asked by name whether the object is gone.
+    In a ring by uid or owner they include the right to get objects by name, to see whether they are gone.
     """
     by = settings.ring_by
     if by is None:
@@ -106,12 +106,12 @@ def bound(
     """Return a role with these rules, and a binding of it to the service account.
 
     Args:
-        settings: The choices of the deployment.
+        settings: The settings of the deployment.
         kind: `Role` or `ClusterRole`.
         namespace: The role's namespace; None for a ClusterRole.
-        name: The name of both.
+        name: The name of the role and of the binding.
         rules: The rules.
-        are_own: Whether names in the rules may be template expressions; those of others are literal.
+        are_own: True if names in the rules may be template expressions; otherwise they are literal.
     """
     named = {"name": name, "labels": dict(settings.labels)}
     if namespace is not None:
@@ -136,7 +136,7 @@ def _ordered(rule: Rule) -> dict[str, Any]:
 
 
 def metrics_service(settings: Settings) -> Object:
-    """Return the service at which metrics are collected; it balances nothing, so it has no address of its own."""
+    """Return the Service by which metrics are scraped. It is headless, since it does no load balancing."""
     port = {"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics"}
     return {
         "apiVersion": "v1",
@@ -147,7 +147,7 @@ def metrics_service(settings: Settings) -> Object:
 
 
 def service_monitor(settings: Settings) -> Object:
-    """Return the object for which the Prometheus operator collects metrics; its kind is not one of Kubernetes' own."""
+    """Return the ServiceMonitor by which the Prometheus operator scrapes the metrics."""
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "ServiceMonitor",
@@ -160,7 +160,7 @@ def service_monitor(settings: Settings) -> Object:
 
 
 def disruption_budget(settings: Settings) -> Object:
-    """Return the budget that lets a drain take one pod at a time: so it never waits, even for a single replica."""
+    """Return the PodDisruptionBudget that allows a drain to evict one pod at a time, even a single replica."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -170,10 +170,10 @@ def disruption_budget(settings: Settings) -> Object:
 
 
 def metrics_port(settings: Settings) -> Any:
-    """Return the container's port of the metrics, if they are served."""
+    """Return the container port of the metrics, if they are served."""
     return when(settings.has_metrics, {"name": "metrics", "containerPort": METRICS_PORT})
 
 
 def metadata(settings: Settings, name: str) -> Mapping[str, Any]:
-    """Return the metadata of an object in the namespace of the program."""
+    """Return the metadata of an object called `name` in the namespace of the program."""
     return {"name": name, "namespace": settings.namespace, "labels": dict(settings.labels)}

@@ -18,18 +18,20 @@ Rule = Mapping[str, Any]
 
 @attrs.frozen
 class Rights:
-    """The rules of a program.
+    """The RBAC rules of a program.
 
     Attributes:
-        cluster: The rules that hold everywhere.
-        namespaced: The rules by namespace; under the empty name those of the namespace in which the program runs.
+        cluster: The rules that apply everywhere.
+        namespaced: The rules by namespace; an empty name stands for the namespace in which the program runs.
     """
 
     cluster: Sequence[Rule] = ()
     namespaced: Mapping[str, Sequence[Rule]] = attrs.field(factory=dict)
 
     def allow(self, verb: str, watched: Watched, home: str) -> bool:
-        """Return whether a verb on a whole collection is among the rights of a program that runs in `home`."""
+        """Return whether the rights allow a verb on a whole collection, for a program that runs in the namespace
+        `home`.
+        """
         rules = [*self.cluster]
         for namespace, more in self.namespaced.items():
             if watched.namespace and watched.namespace == (namespace or home):
@@ -49,11 +51,11 @@ def _has(rule: Rule, field: str, value: str) -> bool:
 
 
 def read_rights(files: Iterable[Path]) -> Rights:
-    """Return the rules of all roles in files of YAML documents, without repetitions.
+    """Return the rules of all roles in YAML files, without duplicates.
 
     Raises:
-        UsageError: A file cannot be read, or has another object than roles, bindings, accounts and namespaces; or no
-            file has a role.
+        UsageError: A file cannot be read, or has objects other than roles, bindings, service accounts and namespaces;
+            or no file has a role.
     """
     cluster: list[Rule] = []
     namespaced: dict[str, list[Rule]] = {}
@@ -77,10 +79,10 @@ def _add(rules: list[Rule], more: Iterable[Rule]) -> None:
 
 
 def require_watches(rights: Rights, watched: Iterable[Watched], home: str) -> None:
-    """Raise if the rights lack the list or watch of a collection of the program: then the record is older than it.
+    """Check that the rights include `list` and `watch` of all collections that the program caches.
 
     Raises:
-        UsageError: That is so; the message names each.
+        UsageError: A right is missing, because the recorded rights are out of date; the message names each.
     """
     missing = [f"{verb} {each}" for each in watched for verb in ("list", "watch") if not rights.allow(verb, each, home)]
     if missing:

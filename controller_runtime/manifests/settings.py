@@ -31,26 +31,27 @@ in README. CPU has no limit, since leadership is a deadline: a replica that is t
 
 @attrs.frozen(kw_only=True)
 class Settings:
-    """The choices of one deployment; each may be a template expression, and each flag a template's condition.
+    """The settings of one deployment. A value may be a template expression, a flag also the condition of a template.
 
     Attributes:
         program: The program's name; never a template.
-        name: The name of the deployment, and of all that belongs to it.
+        name: The name of the Deployment and of its other objects.
         namespace: The namespace in which the program runs.
         labels: The labels of every object.
         selector: The labels of the pods.
-        image: The image; or the absence of one, for a comparison without it.
+        image: The image; `ABSENT` for a comparison without it.
         pull_policy: The deployment's `imagePullPolicy`, unless it is absent.
         replicas: The number of replicas.
-        elects: Whether they elect a leader.
-        ring_by: By what they share their work in a ring; None for no ring. Never a template.
+        elects: Whether the replicas elect a leader.
+        ring_by: The property of requests by which the replicas divide the work in a ring; None for no ring. Never a
+            template.
         watch_namespace: The only namespace that the program watches; empty for all.
         has_metrics: Whether metrics are served.
         account: The name of the service account.
         resources: The container's resources.
-        placement: Further fields of the pod's specification.
+        placement: Additional fields of the pod's spec.
         has_webhooks: Whether the program serves webhooks.
-        webhook_from: The peers of a network policy that may call the webhooks; empty for all.
+        webhook_from: The NetworkPolicy peers that may call the webhooks; empty for all.
     """
 
     program: str
@@ -78,7 +79,7 @@ class Settings:
 
     @property
     def is_called_by_all(self) -> bool | str:
-        """Whether the webhooks may be called from everywhere."""
+        """Whether the webhooks may be called from any address."""
         chosen = self.webhook_from
         return f"not {chosen.path}" if isinstance(chosen, ToYaml) else not chosen
 
@@ -86,7 +87,7 @@ class Settings:
 def plain_settings(
     program: str, *, namespace: str, image: str, replicas: int, watch_namespace: str = "", name: str | None = None
 ) -> Settings:
-    """Return the settings of plain manifests: replicas elect a leader if there are several."""
+    """Return the settings for plain manifests. If there are several replicas, they elect a leader."""
     labels = {"app.kubernetes.io/name": program}
     return Settings(
         program=program,
@@ -103,7 +104,7 @@ def plain_settings(
 
 
 def chart_settings(plain: Settings) -> Settings:
-    """Return the settings of a chart whose values are, by default, those of `plain`."""
+    """Return the settings for a chart whose default values are those of `plain`."""
     release = "{{ .Release.Name }}"
     selector = {"app.kubernetes.io/name": plain.program, "app.kubernetes.io/instance": release}
     replicas = "{{ if .Values.leaderElection.enabled }}{{ .Values.replicas }}{{ else }}1{{ end }}"

@@ -16,23 +16,23 @@ Value = Any
 
 
 class Literal(str):
-    """A text that is not a template, even if it has braces in it."""
+    """A text that is not a template, even if it contains braces."""
 
     __slots__ = ()
 
 
 class Bare(str):
-    """A template whose result is not a text, such as a number: it is written without quotes."""
+    """A template whose result is not a text, such as a number, so it is written without quotes."""
 
     __slots__ = ()
 
 
 @attrs.frozen
 class When:
-    """A field or an element that is there if a condition holds.
+    """A field or a list element that exists only if a template condition holds.
 
     Attributes:
-        condition: The condition as a template has it, such as `.Values.metrics.enabled`.
+        condition: The condition in the template language, such as `.Values.metrics.enabled`.
         value: The value.
     """
 
@@ -42,11 +42,11 @@ class When:
 
 @attrs.frozen
 class ToYaml:
-    """A field whose value is a part of the chart's values.
+    """A field whose value comes from the chart's values.
 
     Attributes:
-        path: The part, such as `.Values.resources`.
-        optional: Leave the field out if the part is empty.
+        path: The path in the values, such as `.Values.resources`.
+        optional: Omit the field if the value is empty.
     """
 
     path: str
@@ -62,14 +62,14 @@ ABSENT = _Absent()
 
 
 def when(condition: bool | str, value: Value) -> Value:
-    """Return `value` if the condition holds, else `ABSENT`; a text becomes a condition of the chart's template."""
+    """Return `value` if the condition is true, else `ABSENT`; if the condition is a text, return a `When`."""
     if isinstance(condition, str):
         return When(condition, value)
     return value if condition else ABSENT
 
 
 def present(value: Value) -> Value:
-    """Return a value without the fields and elements that are absent."""
+    """Return a value without `ABSENT` fields and elements."""
     if isinstance(value, When):
         return When(value.condition, present(value.value))
     if isinstance(value, Mapping):
@@ -80,7 +80,7 @@ def present(value: Value) -> Value:
 
 
 def literal(value: Value) -> Value:
-    """Return a JSON value whose texts are not templates."""
+    """Return a JSON value in which all texts are `Literal`."""
     if isinstance(value, Mapping):
         return {Literal(name): literal(field) for name, field in value.items()}
     if isinstance(value, list | tuple):
@@ -89,7 +89,7 @@ def literal(value: Value) -> Value:
 
 
 def plain(value: Value) -> Value:
-    """Return a value that has no templates without what is absent, and with ordinary texts."""
+    """Return a value without templates, with ordinary texts and without `ABSENT` parts."""
     if isinstance(value, Mapping):
         return {str(name): plain(field) for name, field in value.items() if field is not ABSENT}
     if isinstance(value, list | tuple):
@@ -98,12 +98,12 @@ def plain(value: Value) -> Value:
 
 
 def document(value: Mapping[str, Value], *, template: bool = False) -> str:
-    """Return a mapping as one document of YAML, with its fields in their order.
+    """Return a mapping as a YAML document, with its fields in order.
 
     Args:
         value: The mapping.
-        template: The result is a template: texts with braces are template expressions, unless they are `Literal`.
-            Otherwise all texts are written as they are, and `value` has none of the other constructs.
+        template: Whether the result is a template, in which texts with braces are expressions unless they are
+            `Literal`. If not, all texts are written literally, and `value` must have no template constructs.
     """
     made = present(value if template else literal(value))
     text = "".join(f"{line}\n" for line in _mapping(made, ""))

@@ -17,7 +17,10 @@ _GROUP = MUTATING.group
 
 
 def webhook_objects(facts: Facts, settings: Settings) -> list[Object]:
-    """Return the service of the webhooks and their configurations; the program puts its own authority into these."""
+    """Return the Service and the configurations of the webhooks.
+
+    The program adds its certificate authority to the latter.
+    """
     if not facts.has_webhooks:
         return []
     port = {"name": "webhooks", "port": SERVICE_PORT, "targetPort": "webhooks"}
@@ -38,7 +41,7 @@ def webhook_objects(facts: Facts, settings: Settings) -> list[Object]:
 
 
 def converted_definitions(facts: Facts, settings: Settings) -> list[Object]:
-    """Return the definitions, with the place of their conversion if the program serves it."""
+    """Return the definitions, with the address of the conversion webhook for those that the program converts."""
     made = []
     for body in facts.definitions:
         if str(body["metadata"]["name"]) in facts.converted:
@@ -49,9 +52,9 @@ def converted_definitions(facts: Facts, settings: Settings) -> list[Object]:
 
 
 def webhook_roles(facts: Facts, settings: Settings) -> list[Object]:
-    """Return the roles that the certificates of webhooks need, and their bindings.
+    """Return the roles for maintaining the certificates of webhooks, and their bindings.
 
-    A creation cannot be bounded by a name, so only the other verbs are.
+    The verb `create` cannot be limited by name; the other verbs are.
     """
     if not facts.has_webhooks:
         return []

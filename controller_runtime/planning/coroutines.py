@@ -21,7 +21,10 @@ End = tuple[Work, Result | BaseException]
 def reconcile_coroutines(
     host: Host, stop: Stop, refusals: Refusals, controller: Controller, requests: Sequence[Request]
 ) -> list[End]:
-    """Reconcile each request once, and return how each ended; when `stop` is set, those that run are cancelled."""
+    """Reconcile each request once with a coroutine reconciler, and return how each ended.
+
+    When `stop` is set, running reconciles are cancelled.
+    """
     with permitted():  # on some systems a loop wakes itself by a connection
         loop = host.new_event_loop()
     with asyncio.Runner(loop_factory=lambda: loop) as runner:

@@ -29,7 +29,7 @@ _CONTEXT = 3  # lines around each change, as `diff -u` has
 
 
 class Action(enum.Enum):
-    """A kind of change."""
+    """The kind of a planned change."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -42,14 +42,15 @@ class Difference:
 
     Attributes:
         action: The kind of change.
-        api_version: Its `apiVersion`.
-        kind: Its kind.
-        namespace: Its namespace; empty if it is cluster-scoped.
-        name: Its name; one that the server makes up ends in `*`.
-        before: Its state at the server; None if it is created. Without noise, and masked.
-        after: Its state at the end of the pass; None if it is gone by then.
-        blind: The things that the pass could not see of it.
-        works: The reconciles that wrote it.
+        api_version: The object's `apiVersion`.
+        kind: The object's kind.
+        namespace: The object's namespace; empty if it is cluster-scoped.
+        name: The object's name; a name that the server generates ends in `*`.
+        before: The state at the server; None if the object is created. Irrelevant fields are removed, and Secrets are
+            masked.
+        after: The state at the end of the plan; None if the object is deleted.
+        blind: The effects that the plan could not predict.
+        works: The reconciles that wrote the object.
     """
 
     action: Action
@@ -64,12 +65,12 @@ class Difference:
 
     @property
     def title(self) -> str:
-        """Its version, kind, namespace and name, in the manner of `kubectl diff`."""
+        """The version, kind, namespace and name in one text, in the style of `kubectl diff`."""
         version = self.api_version.replace("/", ".")
         return ".".join(part for part in (version, self.kind, self.namespace, self.name) if part)
 
     def text(self) -> str:
-        """Return the unified difference of the two states as YAML."""
+        """Return the unified diff of the two states as YAML."""
         lines = difflib.unified_diff(
             _yaml(self.before), _yaml(self.after), f"LIVE/{self.title}", f"PLAN/{self.title}", lineterm="", n=_CONTEXT
         )
@@ -77,7 +78,7 @@ class Difference:
 
 
 def difference_of(planned: Planned) -> Difference | None:
-    """Return the difference that is planned for an object; None if nothing but noise differs, and for an Event."""
+    """Return the difference for a planned object; None if only irrelevant fields differ, and for an Event."""
     live, state = planned.live, planned.state
     if planned.target.plural == "events" and planned.target.group in _EVENTS:
         return None
@@ -111,7 +112,7 @@ def _action(live: Object | None, state: Object | None) -> Action:
 
 
 def masked(before: Object | None, after: Object | None) -> tuple[Object | None, Object | None]:
-    """Return two states of a Secret without its values; one that changes is seen to change, as by `kubectl diff`."""
+    """Return two states of a Secret with masked values; a changed value is recognizable, as in `kubectl diff`."""
     fields = ("data", "stringData")
     values = [{field: (state or {}).get(field) or {} for field in fields} for state in (before, after)]
 

@@ -16,9 +16,9 @@ _PARAMETER = ("dryRun", "All")
 
 
 def as_dry_run(request: HTTPRequest) -> HTTPRequest:
-    """Return `request` if it reads; if it writes, return one of which the server does a dry run.
+    """Return a read request unchanged, and a write request as a dry run.
 
-    A deletion with a body carries its options there, and the server ignores those of the query.
+    A deletion with a body has its options there, because the server then ignores the query.
     """
     if request.method in _READING:
         return request
@@ -30,23 +30,23 @@ def as_dry_run(request: HTTPRequest) -> HTTPRequest:
 
 
 def changes_nothing(request: HTTPRequest) -> bool:
-    """Return whether a server that carries out this request is the same afterwards; a command in a pod changes it."""
+    """Return whether a request changes nothing at the server: a read or a dry run, but not a command in a pod."""
     return request == as_dry_run(request) and not is_upgrade(request)
 
 
 class DryRunOnly(TransportWrapper):
-    """A `transport.Transport` that carries reads and dry runs, and refuses every other request before it is sent.
+    """A `transport.Transport` that sends only reads and dry runs, and refuses every other request.
 
-    Its connections are the program's own, which a guard on the world outside lets through.
+    Its connections are allowed even while a `Guard` refuses connections of other code.
 
     Threads: any.
     """
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
-        """Send a request that changes nothing.
+        """Send a request that changes nothing, and return its answer.
 
         Raises:
-            UsageError: It would change something.
+            UsageError: The request would change something.
         """
         _check(request)
         with permitted():

@@ -18,9 +18,10 @@ OnError = Callable[[str, Exception], None]
 
 
 def initial_requests(controller: Controller, informers: Informers, on_error: OnError) -> list[Request]:
-    """Return the requests of all sources, each once, in the order of the sources and of the lists.
+    """Return the initial requests of all sources of a controller, without duplicates, in the order of the sources and
+    lists.
 
-    Callbacks of `follow` are called for each object, because a reconciler may need what they remember.
+    Callbacks of `follow` are called for each object, because a reconciler may need their state.
     """
     found: dict[Request, None] = {}
     for source in controller.sources:
@@ -33,7 +34,7 @@ def initial_requests(controller: Controller, informers: Informers, on_error: OnE
 
 
 def receives_from_outside(controller: Controller) -> bool:
-    """Return whether a controller has requests that do not come from a cache, which no plan sees."""
+    """Return whether a controller has a `Channel`, whose requests a plan cannot know."""
     return any(isinstance(source, Channel) for source in controller.sources)
 
 

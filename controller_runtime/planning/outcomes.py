@@ -28,7 +28,7 @@ def content_type(request: HTTPRequest) -> str:
 
 
 def document(body: bytes) -> Any:
-    """Return a body as JSON; an empty dict for none, or for one that is not JSON, which this library never sends."""
+    """Return a body as decoded JSON; an empty dict if the body is empty or is not JSON."""
     try:
         return msgspec.json.decode(body) if body else {}
     except msgspec.DecodeError:
@@ -36,13 +36,13 @@ def document(body: bytes) -> Any:
 
 
 def with_version(obj: Object) -> dict[str, Any]:
-    """Return an object with a resourceVersion, which the answer to a dry run of a create has not."""
+    """Return a copy of an object with a resourceVersion, which the answer to a dry run of a creation does not have."""
     metadata = {"resourceVersion": PLANNED_VERSION, **(obj.get("metadata") or {})}
     return {**obj, "metadata": metadata}
 
 
 def locally(state: Object, request: HTTPRequest, subresource: str) -> dict[str, Any]:
-    """Return an object after a write, computed on this side; only the part that the subresource may change differs.
+    """Return the state of an object after a write, computed here without the server; only the written part changes.
 
     Raises:
         PatchFailed: A JSON patch cannot be applied.
@@ -64,22 +64,22 @@ def locally(state: Object, request: HTTPRequest, subresource: str) -> dict[str, 
 
 
 def part_of(state: Object, wanted: Object, subresource: str) -> dict[str, Any]:
-    """Return `state` with the part of `wanted` that a write to the subresource may change."""
+    """Return `state` with the part of `wanted` that a write to this subresource may change."""
     if subresource == "status":
         return _with_status(state, wanted)
     return {**wanted}
 
 
 def with_identity(obj: Object, state: Object) -> dict[str, Any]:
-    """Return an object with the uid, version and time of creation of a state of it."""
+    """Return an object with the uid, resourceVersion and creationTimestamp of `state`."""
     return {**obj, "metadata": {**meta_of(obj), **_identity(state)}}
 
 
 def answered(planned: Planned, answer: Object, subresource: str) -> dict[str, Any]:
-    """Return an object after a write whose dry run the server answered with `answer`.
+    """Return the state of an object after a write whose dry run the server answered with `answer`.
 
-    The answer has the part of the object that was written as it will be, and the rest as the server has it; what
-    this pass planned for that rest before is kept.
+    In the answer, the written part is as it will be, and the rest is as the server has it. For the rest, earlier
+    planned changes are kept.
     """
     state = planned.state or {}
     if subresource == "scale":
@@ -95,7 +95,9 @@ def answered(planned: Planned, answer: Object, subresource: str) -> dict[str, An
 
 
 def applied(planned: Planned, answer: Object, subresource: str) -> dict[str, Any]:
-    """Return an object after an apply that the server could only compute from the state before all planned writes."""
+    """Return the state of an object after an apply; the server could compute it only without the earlier planned
+    writes.
+    """
     live, state = planned.live or {}, planned.state or {}
     change = merge_patch(live, answer)
     if subresource == "status":
@@ -106,7 +108,7 @@ def applied(planned: Planned, answer: Object, subresource: str) -> dict[str, Any
 
 
 def cumulative(planned: Planned, wanted: Object, subresource: str) -> dict[str, Any]:
-    """Return the merge patch of a subresource that leads from the state at the server to a wanted one."""
+    """Return the merge patch of a subresource that turns the server's state into `wanted`."""
     patch = merge_patch(planned.live or {}, wanted)
     if subresource == "status":
         return {"status": patch["status"]} if "status" in patch else {}
@@ -118,19 +120,20 @@ def cumulative(planned: Planned, wanted: Object, subresource: str) -> dict[str, 
 
 
 def is_gone(state: Object) -> bool:
-    """Return whether an object that is being deleted waits for nothing any more."""
+    """Return whether an object is being deleted and nothing delays that, so that it no longer exists."""
     metadata = state.get("metadata") or {}
     waits = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
     return bool(metadata.get("deletionTimestamp")) and not waits and not (state.get("spec") or {}).get("finalizers")
 
 
 def after_deletion(state: Object, answer: Object, now: str) -> dict[str, Any] | None:
-    """Return an object after its deletion: marked if something delays its end, else None.
+    """Return the state of an object after its deletion: marked as being deleted if something delays that, otherwise
+    None.
 
     Args:
-        state: The object before.
-        answer: The server's answer to the dry run: a Status, or the object as it would be.
-        now: The present time, for a mark that the answer lacks because only a planned finalizer delays the end.
+        state: The object before the deletion.
+        answer: The server's answer to the dry run: a Status, or the marked object.
+        now: The current time, for the deletionTimestamp if only a planned finalizer delays the deletion.
     """
     metadata = dict(state.get("metadata") or {})
     shown = answer.get("metadata") or {} if answer.get("kind") != "Status" else {}
@@ -145,40 +148,40 @@ def after_deletion(state: Object, answer: Object, now: str) -> dict[str, Any] | 
 
 
 def written(planned: Planned, state: Object, subresource: str) -> Planned:
-    """Return what is planned after a write; the object is gone if it waited for nothing else."""
+    """Return the plan of an object after a write to `state`. The object is gone if nothing else delays its deletion."""
     has_status = subresource == "status" or planned.has_status
     return attrs.evolve(planned, state=None if is_gone(state) else state, has_status=has_status)
 
 
 def response(status: int, body: Object) -> HTTPResponse:
-    """Return an answer with JSON."""
+    """Return an HTTP answer with a JSON body."""
     return HTTPResponse(status, {"content-type": "application/json"}, msgspec.json.encode(body))
 
 
 def done(status: int) -> HTTPResponse:
-    """Return the answer to a write that has no object to show."""
+    """Return the answer to a successful write without an object."""
     return response(status, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
 
 
 def is_success(answer: HTTPResponse) -> bool:
-    """Return whether the server did what it was asked."""
+    """Return whether the status of an answer is 2xx."""
     return 200 <= answer.status < 300
 
 
 def webhook_without_dry_runs(answer: HTTPResponse) -> str:
-    """Return the name of the webhook because of which the server refuses a dry run; empty for any other answer."""
+    """Return the name of the webhook because of which the server refused a dry run; empty for other answers."""
     found = _NO_DRY_RUN.search(answer.body.decode(errors="replace"))
     return "" if found is None else found.group(1)
 
 
 def refusal(code: int, reason: str, message: str) -> HTTPResponse:
-    """Return an answer as the server would refuse a request."""
+    """Return an error answer as an API server would send it."""
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
     return response(code, {**body, "message": message, "reason": reason, "code": code})
 
 
 def scale_of(obj: Object) -> dict[str, Any]:
-    """Return the scale of an object that has its replicas where most kinds have them."""
+    """Return the Scale of an object, with replicas in the usual fields of its spec and status."""
     metadata = {name: value for name, value in meta_of(obj).items() if name in ("name", "namespace", "uid")}
     spec = {"replicas": (obj.get("spec") or {}).get("replicas", 0)}
     status = {"replicas": (obj.get("status") or {}).get("replicas", 0)}
@@ -186,18 +189,18 @@ def scale_of(obj: Object) -> dict[str, Any]:
 
 
 def as_merge_patch(request: HTTPRequest, patch: Object) -> HTTPRequest:
-    """Return a request that sends a merge patch in the place of its own body."""
+    """Return a request with a merge patch as its body."""
     headers = {**request.headers, "content-type": MERGE_PATCH}
     return request._replace(headers=headers, body=msgspec.json.encode(patch))
 
 
 def absent(plural: str, name: str) -> HTTPResponse:
-    """Return the refusal of a request for an object whose deletion is planned."""
+    """Return the 404 answer for an object whose deletion is planned."""
     return refusal(404, "NotFound", f'{plural} "{name}" not found: its deletion is planned')
 
 
 def exists(plural: str, name: str) -> HTTPResponse:
-    """Return the refusal of a creation of an object that is planned already."""
+    """Return the 409 answer to the creation of an object that is planned already."""
     return refusal(409, "AlreadyExists", f'{plural} "{name}" already exists: it is planned')
 
 

@@ -25,7 +25,7 @@ that no cache ever waits for it."""
 
 
 class BlindSpot(enum.Enum):
-    """A class of things that one pass cannot see of an object, or beyond it."""
+    """A class of effects that a plan cannot predict."""
 
     CHILDREN = "children"
     """Controllers reconcile the object only once it exists."""
@@ -42,11 +42,11 @@ class BlindSpot(enum.Enum):
 
 
 class Work(NamedTuple):
-    """A reconcile of this pass, or `setup`.
+    """A reconcile of the plan; or the setup function, without a request.
 
     Attributes:
         controller: The controller's name.
-        request: The key.
+        request: The key that is reconciled; None for the setup function.
     """
 
     controller: str
@@ -62,17 +62,17 @@ current_work: contextvars.ContextVar[Work | None] = contextvars.ContextVar("work
 
 @attrs.frozen
 class Planned:
-    """One object that was written.
+    """One object that was written during the plan.
 
     Attributes:
-        target: Its place on the server.
-        live: Its state at the server, before the first write; None if it did not exist.
-        state: Its state after the last write; None if that deleted it.
-        has_status: Whether its status was written by a subresource, so that writes of the object leave it alone.
-        applied_by: The field manager by whose apply alone it was created; empty if there were other writes.
-        generate_name: The beginning of a name that the server made up; empty if the writer named the object.
-        blind: The things that this pass could not see of the writes, each with a text for people.
-        works: The reconciles that wrote it, in order.
+        target: The path of the object.
+        live: The state at the server, before the first write; None if the object did not exist.
+        state: The planned state after the last write; None if the object was deleted.
+        has_status: Whether the kind has a status subresource, so that other writes do not change the status.
+        applied_by: The field manager whose applies were the only writes; empty if there were other writes.
+        generate_name: The prefix of a name that the server generated; empty if the writer named the object.
+        blind: The effects of the writes that the plan could not predict, each with a text for people.
+        works: The reconciles that wrote the object, in order.
     """
 
     target: ResourcePath
@@ -86,24 +86,24 @@ class Planned:
 
     @property
     def is_only_planned(self) -> bool:
-        """Whether the server has never seen the object."""
+        """Whether the object does not exist at the server."""
         return self.live is None
 
     def with_blind(self, spot: BlindSpot, text: str) -> Planned:
-        """Return it with one more thing that could not be seen."""
+        """Return a copy with one more effect that could not be predicted."""
         found = (spot, text)
         return self if found in self.blind else attrs.evolve(self, blind=(*self.blind, found))
 
     def by(self, work: Work | None) -> Planned:
-        """Return it as written by one more reconcile."""
+        """Return a copy that `work` has written, too."""
         return self if work is None or work in self.works else attrs.evolve(self, works=(*self.works, work))
 
 
 class Overlay:
-    """The planned objects by their places.
+    """The planned states of objects, by their paths.
 
     Args:
-        host: Its lock.
+        host: The source of the lock.
 
     Threads: any.
     """
@@ -116,12 +116,14 @@ class Overlay:
         self._changes: dict[ResourcePath, list[PlainKey]] = {}
 
     def get(self, target: ResourcePath) -> Planned | None:
-        """Return what is planned for an object; None if nothing is."""
+        """Return the plan of an object; None if the object was not written."""
         with self._lock:
             return self._planned.get(_place(target))
 
     def put(self, before: Planned | None, after: Planned) -> bool:
-        """Plan a state in the place of `before`; return False, and change nothing, if that is not the present one."""
+        """Replace the plan `before` of an object by `after`; return False, without an effect, if `before` is out of
+        date.
+        """
         place = _place(after.target)
         with self._lock:
             if self._planned.get(place) is not before:
@@ -131,11 +133,11 @@ class Overlay:
             return True
 
     def since(self, collection: ResourcePath, position: int) -> tuple[list[Planned], int]:
-        """Return what is planned for the objects of a collection that changed since a position, and the new position.
+        """Return the plans of a collection's objects that changed since `position`, and the new position.
 
         Args:
-            collection: Group, version and plural count.
-            position: The number of changes that the caller has seen.
+            collection: The collection; only group, version and plural are used.
+            position: The position that the last call returned; 0 at first.
         """
         known = _collection(collection)
         with self._lock:
@@ -145,7 +147,7 @@ class Overlay:
             return [self._planned[place] for place in places], len(changes)
 
     def all(self) -> list[Planned]:
-        """Return all that is planned, in the order of the first writes."""
+        """Return the plans of all objects, in the order of their first writes."""
         with self._lock:
             return [*self._planned.values()]
 

@@ -19,11 +19,11 @@ MERGE_KEYS = ("name", "type", "uid", "containerPort", "port", "mountPath", "devi
 
 
 class PatchFailed(Exception):
-    """A JSON patch cannot be applied; the message names the operation."""
+    """Raised if a JSON patch cannot be applied; the message has the operation."""
 
 
 def merged_by_keys(target: Any, patch: Any) -> Any:
-    """Return `target` after a strategic merge patch, or after the fields of an apply, as far as this side can tell."""
+    """Return `target` after a strategic merge patch, or an apply, as far as that can be computed without the server."""
     if isinstance(patch, Mapping):
         return _merged_mapping(target if isinstance(target, Mapping) else {}, patch)
     if isinstance(patch, list) and isinstance(target, list) and (key := _merge_key([*target, *patch])):

@@ -52,19 +52,19 @@ _PASSING = (Conflict, StaleCache)
 
 
 class PlanPass:
-    """Runs the reconciles of one manager once, and keeps what they would write.
+    """Runs each reconcile of one manager once, without lasting effects, and records what they would write.
 
-    Reconciles run one after the other, in the order of the controllers and of their objects, so that two passes over
-    the same objects are the same; coroutines of one controller run at the same time, as many as it has workers.
+    Reconciles run one after another, in the order of the controllers and their objects, so that two plans for the same
+    objects are equal. Coroutines of one controller run at the same time, as many as it has workers.
 
     Args:
-        host: Its clock, locks and chance.
-        transport: Reaches the server.
-        stop: Ends the pass early.
-        allowed: Hosts, paths of sockets and programs outside that may be called.
+        host: The source of time, locks and randomness.
+        transport: Carries the requests to the server.
+        stop: Ends the plan early.
+        allowed: Hosts, socket paths and programs that the process may still call.
 
     Attributes:
-        transport: For the manager.
+        transport: The transport to give to the manager.
 
     Threads: one.
     """
@@ -81,16 +81,19 @@ class PlanPass:
 
     @contextlib.contextmanager
     def isolated(self) -> Iterator[None]:
-        """Refuse the world outside, and have `is_planning` return True, inside the block."""
+        """Return a context manager: inside it, connections and programs outside are refused, and `is_planning` returns
+        True.
+        """
         with planning(), guarded(self._guard):
             yield
 
     @contextlib.contextmanager
     def filling(self, manager: Manager) -> Iterator[None]:
-        """Give a manager that was just made caches which show what is planned, while its setup fills it in the block.
+        """Return a context manager for the setup function of a new manager, whose caches then also show planned
+        changes.
 
         Raises:
-            ControllerRuntimeError: The setup called the world outside.
+            ControllerRuntimeError: The setup function made a connection, or ran a program, that is not allowed.
         """
         manager.informers.make_stores(self._store)
         try:
@@ -104,10 +107,10 @@ class PlanPass:
             ) from None
 
     def run(self, manager: Manager) -> PlanResult:
-        """Fill the caches, reconcile every object of every controller once, and return what was found.
+        """Fill the caches, reconcile every object of every controller once, and return the result.
 
         Raises:
-            ControllerRuntimeError: A cache could not be filled, or the pass was stopped before its end.
+            ControllerRuntimeError: A cache could not be filled, or the plan was stopped before its end.
         """
         stop = Stop(self._host, "caches of a plan")
         forget = self._stop.on_set(stop.set)

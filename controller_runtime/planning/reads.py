@@ -20,7 +20,7 @@ _SHOWS_THE_OBJECT = ("", "status")
 
 
 def planned_answer(overlay: Overlay, request: HTTPRequest, target: ResourcePath) -> HTTPResponse | None:
-    """Return the answer to a read of one object from what is planned; None if the server has to be asked."""
+    """Return the answer to a read of one object from the plan; None if the server must be asked."""
     planned = overlay.get(target)
     if planned is None:
         return None
@@ -32,12 +32,12 @@ def planned_answer(overlay: Overlay, request: HTTPRequest, target: ResourcePath)
 
 
 def with_planned(overlay: Overlay, request: HTTPRequest, target: ResourcePath, answer: HTTPResponse) -> HTTPResponse:
-    """Return the server's answer to a read, with what is planned in it.
+    """Return the server's answer to a read, with planned changes included.
 
     Args:
         overlay: The plan.
         request: The read of a collection, or of a scale.
-        target: Its target.
+        target: The path of the request.
         answer: The server's answer.
     """
     if answer.status != 200 or "as=Table" in request.headers.get("accept", ""):
@@ -91,11 +91,11 @@ def _shown(obj: Object, request: HTTPRequest) -> Object:
 
 
 def listed(answer: HTTPResponse) -> list[Object]:
-    """Return the objects of a list's page."""
+    """Return the objects in the answer to a list request."""
     items = document(answer.body).get("items")
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
 def encoded(obj: Object) -> bytes:
-    """Return the JSON of an object."""
+    """Return an object as JSON bytes."""
     return msgspec.json.encode(obj)

@@ -14,13 +14,13 @@ BESIDE = Work("beside all reconciles")
 
 
 class Refusals:
-    """Notes the refused calls of each reconcile.
+    """Records the refused outside calls of each reconcile.
 
-    A thread of a pool does not know whose work it does. Its calls count for every reconcile that runs: an object too
-    many is listed as not planned, and none is listed as planned that was not.
+    The reconcile of a call on a thread of a pool is unknown. Such a call counts for every running reconcile: so an
+    object may be listed as not planned by mistake, but never as planned by mistake.
 
-    Threads: any, also those that no host has started. There is no lock, because each step is one operation on a dict,
-    or a copy of it as a whole, with or without the GIL.
+    Threads: any, also threads that were not started by a host. There is no lock, because each step is one operation on
+        a dict, with or without the GIL.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Refusals:
 
     @contextlib.contextmanager
     def running(self, work: Work) -> Iterator[None]:
-        """Count calls in this context, and those of threads without one, for `work`."""
+        """Return a context manager: calls inside its block, and those of threads of unknown work, count for `work`."""
         token = current_work.set(work)
         self._running[work] = None
         try:
@@ -39,7 +39,7 @@ class Refusals:
             current_work.reset(token)
 
     def note(self, call: Call) -> None:
-        """Note a call that is refused; the first one of each reconcile is kept."""
+        """Record a refused call; only the first one of each reconcile is kept."""
         work = current_work.get()
         for each in [work] if work is not None else [*self._running] or [BESIDE]:
             self._calls.setdefault(each, call)

@@ -23,7 +23,7 @@ _SHOWN = 5  # lines of one kind in the text
 
 
 class Output(enum.Enum):
-    """The forms of a plan."""
+    """The output formats of a plan."""
 
     DIFF = "diff"
     JSON = "json"
@@ -31,12 +31,12 @@ class Output(enum.Enum):
 
 @attrs.frozen
 class PlanReport:
-    """A plan that is ready to be shown.
+    """A plan with its differences, ready to be printed.
 
     Attributes:
-        differences: By kind, namespace and name.
-        only_times: The number of objects that would be written, and in which nothing or only times would differ.
-        result: The result of the pass.
+        differences: The differences, sorted by kind, namespace and name.
+        only_times: The number of written objects in which nothing, or only times, would differ.
+        result: The result of the plan.
     """
 
     differences: Sequence[Difference]
@@ -51,11 +51,11 @@ class PlanReport:
         return CHANGES if self.differences or self.result.refused else NOTHING
 
     def show(self, output: Output) -> str:
-        """Return the plan in a form."""
+        """Return the text of the plan in an output format."""
         return json.dumps(self.document(), indent=2) if output is Output.JSON else "\n".join(self._lines())
 
     def document(self) -> dict[str, Any]:
-        """Return the plan as JSON."""
+        """Return the plan as a JSON-compatible dict."""
         result = self.result
         return {
             "changes": [_document(each) for each in self.differences],
@@ -128,7 +128,7 @@ class PlanReport:
 
 
 def report_of(result: PlanResult) -> PlanReport:
-    """Return the report of a pass."""
+    """Return the report of a plan."""
     found = [(planned, difference_of(planned)) for planned in result.planned]
     differences = [_with_watchers(each, result.watchers, planned.target.group, planned.target.plural)
                    for planned, each in found if each is not None]  # fmt: skip

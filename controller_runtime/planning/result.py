@@ -13,7 +13,7 @@ from controller_runtime.planning.overlay import Planned, Work
 
 @attrs.frozen
 class Failure:
-    """A reconcile, or a mapper, that failed.
+    """A failed reconcile or mapper of a plan.
 
     Attributes:
         work: The reconcile.
@@ -26,16 +26,16 @@ class Failure:
 
 @attrs.frozen(kw_only=True)
 class PlanResult:
-    """The findings of one pass.
+    """The result of a plan.
 
     Attributes:
         planned: The objects that were written, in the order of their first writes.
         failures: The reconciles that failed.
-        refused: The reconciles that called the world outside, each with its first call.
-        later: The reconciles that asked to be called again, each with the reason.
+        refused: The reconciles that could not be planned, each with its first outside call that was refused.
+        later: The reconciles that asked to be repeated later, each with the reason.
         reconciled: The number of reconciles of each controller.
         watchers: The names of the controllers that watch each resource, by group and plural.
-        not_run: The parts of the program that a pass leaves out, in one line each.
+        not_run: The parts of the program that a plan does not run, in one line each.
     """
 
     planned: list[Planned]

@@ -19,12 +19,12 @@ PARTIAL = {"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata"}
 
 @attrs.frozen
 class Selection:
-    """The objects of one resource that a reader asks for.
+    """A selection of objects of one resource.
 
     Attributes:
-        namespace: Only this namespace; empty for all.
-        labels: Selects by labels.
-        fields: Selects by fields.
+        namespace: Only objects in this namespace; empty for all.
+        labels: The label selector.
+        fields: The field selector.
     """
 
     namespace: str
@@ -42,7 +42,7 @@ class Selection:
 
     @classmethod
     def asked(cls, namespace: str, query: Mapping[str, str]) -> Selection:
-        """Return the selection of a request.
+        """Return the selection of a request, from its namespace and query parameters.
 
         Raises:
             ValueError: A selector is malformed.
@@ -51,7 +51,7 @@ class Selection:
         return cls(namespace, LabelSelector.parse(labels), FieldSelector.parse(fields))
 
     def has(self, obj: Object) -> bool:
-        """Return whether an object is in the collection."""
+        """Return whether an object matches the selection."""
         metadata = meta_of(obj)
         if self.namespace and metadata.get("namespace") != self.namespace:
             return False
@@ -62,7 +62,7 @@ class Selection:
 
 
 def only_metadata(obj: Object) -> dict[str, Any]:
-    """Return the form of an object that has its metadata alone."""
+    """Return the partial form of an object, which has only its metadata."""
     return {**PARTIAL, "metadata": obj.get("metadata") or {}}
 
 

@@ -17,18 +17,18 @@ from controller_runtime.planning.selection import Selection, only_metadata
 
 
 class PlannedStore(Store):
-    """A store of the objects at the server, read together with an overlay.
+    """A store whose reads return planned states of objects instead of those at the server.
 
-    A planned object is in it as the server would show it: if it is in the collection, and as the transform leaves it.
-    It stays as planned whatever the server reports afterwards.
+    A planned object is included if it belongs to the collection, after the transform. Later reports of the server do
+    not change it.
 
     Args:
         host: As for `Store`.
         label: As for `Store`.
         form: As for `Store`.
         collection: The objects.
-        transform: That of the cache.
-        overlay: The plan.
+        transform: The transform of the cache.
+        overlay: The planned states.
 
     Threads: as for `Store`.
     """
@@ -59,12 +59,12 @@ class PlannedStore(Store):
         return len(self.list())
 
     def get(self, key: ObjectKey) -> Cached | None:
-        """Return the object of that key as it is planned, else as the server has it; None if there is none."""
+        """Return the planned state of an object, or else its state at the server; None if there is none."""
         states = self._follow()
         return states[key] if key in states else super().get(key)
 
     def list(self) -> list[Cached]:
-        """Return every object, planned ones in the place of those that they replace, and new ones last."""
+        """Return all objects, in planned states where there are any; new objects come last."""
         states, present = self._follow(), super().list()
         if not states:
             return present
@@ -74,7 +74,7 @@ class PlannedStore(Store):
         return [cached for cached in found if cached is not None]
 
     def by_index(self, name: str, value: str) -> tuple[Cached, ...]:
-        """Return the objects that have `value` in the index `name`, as they are planned; see `Store.by_index`."""
+        """Return the objects that have `value` in the index `name`, by their planned states; see `Store.by_index`."""
         states, present = self._follow(), super().by_index(name, value)
         if not states:
             return present
@@ -84,11 +84,11 @@ class PlannedStore(Store):
         return (*there, *(cached for key in planned if (cached := states.get(key)) is not None))
 
     def index_values(self, name: str) -> tuple[str, ...]:
-        """Return the distinct values in the index `name` of objects as they are planned; see `Store.index_values`."""
+        """Return the distinct values in the index `name`, by planned states; see `Store.index_values`."""
         return tuple(value for value in self._values(name) if self.by_index(name, value))
 
     def wait_for_deletion(self, obj: ObjectMeta, timeout: float) -> bool:
-        """Return True at once if the deletion of `obj` is planned; else see `Store.wait_for_deletion`."""
+        """Return True at once if the deletion of `obj` is planned; otherwise wait as `Store.wait_for_deletion`."""
         key = ObjectKey(obj.name, obj.namespace)
         if key not in self._follow():
             return super().wait_for_deletion(obj, timeout)

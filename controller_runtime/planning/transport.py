@@ -22,16 +22,17 @@ _INTO_PODS = ("exec", "attach", "portforward", "proxy")
 
 
 class PlanTransport(TransportWrapper):
-    """A `transport.Transport` that sends reads and dry runs, and keeps what the writes would have done.
+    """A `transport.Transport` that sends only reads and dry runs, and keeps the states that writes would lead to.
 
     Args:
-        host: Its clock, lock and chance.
-        inner: Reaches the server; it is asked for reads and dry runs alone.
-        on_outside: Called with each request that leads out of the API server, before it is refused.
-        is_over: Returns whether a reconcile may write no more, because a call of it to the world outside was refused.
+        host: The source of time, the lock and randomness.
+        inner: Carries the requests; it gets only reads and dry runs.
+        on_outside: Called with each request that has effects outside of the API server (into a pod or proxy), before it
+            is refused.
+        is_over: Returns whether the running reconcile may no longer write, because an outside call of it was refused.
 
     Attributes:
-        overlay: The plan.
+        overlay: The planned states.
 
     Threads: any.
     """
@@ -50,11 +51,11 @@ class PlanTransport(TransportWrapper):
         self._is_over = is_over
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
-        """Answer a read with what is planned, and plan a write; see `Transport.request`.
+        """Answer a read with planned states included, or plan a write; see `Transport.request`.
 
         Raises:
-            OutsideRefused: The request leads out of the API server; or it writes, and an earlier call of its reconcile
-                to the world outside was refused, so that what it writes rests on a world that is not.
+            OutsideRefused: The request has effects outside of the API server; or it is a write of a reconcile whose
+                earlier outside call was refused, so that the write would be wrong.
         """
         target = resource_path(request.path)
         self._stay_inside(target)
@@ -77,7 +78,7 @@ class PlanTransport(TransportWrapper):
         return plan_write(self._host, self.overlay, request, target, send)
 
     def stream(self, request: HTTPRequest, deadline: float) -> Stream:
-        """Watch the server, which tells nothing of what is planned; see `Transport.stream`."""
+        """Open a watch at the server, which does not show planned changes; see `Transport.stream`."""
         self._stay_inside(resource_path(request.path))
         return self.inner.stream(as_dry_run(request), deadline)
 

@@ -60,13 +60,13 @@ _NEVER_SENT = "builds on an object that was only planned"
 
 
 def plan_write(host: Host, overlay: Overlay, request: HTTPRequest, target: ResourcePath, send: Send) -> HTTPResponse:
-    """Plan one write of one object, and return the answer that its writer gets.
+    """Plan a write of one object, and return the answer for its sender.
 
     Args:
-        host: Its clock and its chance, for what a server would add to an object.
-        overlay: The plan.
+        host: The source of time and randomness, for values that a server would add.
+        overlay: The planned states.
         request: The write.
-        target: Its object, also of a creation; without a name if the server makes one up.
+        target: The path of the object, also for a creation; without a name if the server generates it.
         send: Sends requests that change nothing.
     """
     for _ in range(_TRIES):

@@ -16,14 +16,14 @@ _ORDER = ("get", "list", "watch", "create", "update", "patch", "delete", "delete
 
 
 class Access(NamedTuple):
-    """One verb on one resource, in one namespace or everywhere; in a grant, `*` stands for all.
+    """One right: a verb on a resource, in one namespace or everywhere. In a granted right, `*` stands for everything.
 
     Attributes:
-        namespace: The namespace of the Role; empty for a ClusterRole.
+        namespace: The namespace of the Role; empty for a right everywhere (a ClusterRole).
         group: The API group; empty for the core group.
         resource: The resource with its subresource, such as `pods/status`; empty for an access to a path.
         verb: The verb.
-        name: The only object that is meant; empty for all.
+        name: The name of the only object to which it applies; empty for all.
         path: A path that names no resource, such as `/metrics`.
     """
 
@@ -45,7 +45,7 @@ class Access(NamedTuple):
         return f" in the namespace {self.namespace}" if self.namespace else ""
 
     def covers(self, other: Access) -> bool:
-        """Return whether a grant of this access allows `other`."""
+        """Return whether this granted right allows `other`."""
         if bool(self.path) != bool(other.path) or not _matches(self.verb, other.verb):
             return False
         if self.path:
@@ -63,7 +63,7 @@ def _matches(granted: str, asked: str) -> bool:
 
 
 def minimal(accesses: Iterable[Access]) -> set[Access]:
-    """Return the accesses that no other one of them covers."""
+    """Return the accesses that no other of them includes."""
     unique = set(accesses)
     kinds = defaultdict(list)
     for access in unique:
@@ -77,7 +77,10 @@ def minimal(accesses: Iterable[Access]) -> set[Access]:
 
 
 def granted_by(objects: Iterable[Mapping[str, Any]]) -> set[Access]:
-    """Return the accesses that roles grant: a ClusterRole everywhere, unless only RoleBindings among them bind it."""
+    """Return the accesses that roles grant.
+
+    A ClusterRole counts everywhere, unless only RoleBindings in `objects` bind it.
+    """
     documents = [*objects]
     bound = {document["roleRef"]["name"] for document in documents if document["kind"] == "ClusterRoleBinding"}
     local: dict[str, set[str]] = defaultdict(set)
@@ -106,10 +109,10 @@ def _of_rule(namespace: str, rule: Mapping[str, Any]) -> Iterator[Access]:
 
 
 def roles(accesses: Iterable[Access], name: str) -> list[dict[str, Any]]:
-    """Return the roles that grant exactly these accesses: a ClusterRole, and a Role in each namespace, all of one name.
+    """Return roles, all called `name`, that grant exactly these accesses: a ClusterRole, and Roles by namespace.
 
-    The result is the same for the same accesses: each access is granted once, by as few rules as have no other grants,
-    and all lists are ordered.
+    The result is deterministic: each access is granted once, by as few rules as possible without further grants, and
+    all lists are sorted.
     """
     places: dict[str, set[Access]] = defaultdict(set)
     for access in minimal(accesses):
@@ -124,7 +127,7 @@ def _role(name: str, namespace: str, accesses: Collection[Access]) -> dict[str, 
 
 
 def rules(accesses: Iterable[Access]) -> list[dict[str, list[str]]]:
-    """Return the rules that grant these accesses, wherever they are bound; none of them may cover another."""
+    """Return the RBAC rules that grant these accesses, regardless of namespaces. No access may include another."""
     some = [*accesses]
     # Each access is a product of sets of one value; a rule is a product of larger ones. No names are all names: such a
     # product meets none that differs by its names alone, because it would cover that.

@@ -30,14 +30,14 @@ _ABOUT_ONESELF = {
 
 
 class Asked(NamedTuple):
-    """The access for which one request needs a right.
+    """A right that one request needs.
 
     Attributes:
         verb: The verb, such as `list`.
         group: The API group; empty for the core group.
         resource: The resource with its subresource, such as `pods/status`; empty if the path names none.
-        namespace: The namespace; empty at the scope of the cluster.
-        name: The object's name, also that of an object to create; empty for a collection.
+        namespace: The namespace; empty for a cluster-scoped resource and for all namespaces.
+        name: The name of the object, also for a creation; empty for a collection.
         path: The path, if it names no resource.
     """
 
@@ -50,14 +50,14 @@ class Asked(NamedTuple):
 
 
 class Blocked(NamedTuple):
-    """An owner whose deletion waits for an object that was written; where owners are protected, that needs a right.
+    """An owner reference with `blockOwnerDeletion` in a write, for which some servers require a right on the owner.
 
     Attributes:
         group: The owner's API group.
         kind: The owner's kind.
-        namespace: The namespace of the object that was written; empty if that is cluster-scoped.
+        namespace: The namespace of the written object; empty if it is cluster-scoped.
         name: The owner's name.
-        is_update: True if the whole object was written, which may have had this owner before.
+        is_update: True if the whole object was written, so that it may have had this owner before.
     """
 
     group: str
@@ -68,10 +68,10 @@ class Blocked(NamedTuple):
 
 
 def asked_by(request: HTTPRequest) -> list[Asked]:
-    """Return what a request asks, and what a server may ask for it besides; nothing that every user may do.
+    """Return the rights that a request needs, without those that every user has.
 
-    An apply that may create the object needs `create` if it does. A watch that streams its initial list needs `list`
-    on servers that do not stream lists, where the same cache lists first. A stream to a pod needs `get` and `create`.
+    An apply that may create the object also needs `create`. A watch with an initial list also needs `list`, because the
+    cache lists first on servers that do not stream lists. A stream to a pod needs `get` and `create`.
     """
     asked = _by_path(request)
     if asked.path:
@@ -92,7 +92,7 @@ def asked_by(request: HTTPRequest) -> list[Asked]:
 
 
 def blocked_by(request: HTTPRequest) -> Iterator[Blocked]:
-    """Yield the owners that a write names with `blockOwnerDeletion: true`."""
+    """Yield the owners to which a write refers with `blockOwnerDeletion: true`."""
     if b"blockOwnerDeletion" not in request.body:
         return
     asked = _by_path(request)

@@ -12,11 +12,11 @@ from controller_runtime.rights.access import Access
 
 @attrs.frozen
 class Comparison:
-    """The differences between accesses that were asked for and accesses that are granted; both lists are ordered.
+    """The differences between needed and granted accesses; both lists are sorted.
 
     Attributes:
-        missing: Those asked for that no grant allows.
-        unused: The grants that allow nothing that was asked for.
+        missing: The needed accesses that are not granted.
+        unused: The granted accesses that allow no needed one.
     """
 
     missing: list[Access]
@@ -24,7 +24,7 @@ class Comparison:
 
 
 def compared(asked: Iterable[Access], granted: Iterable[Access]) -> Comparison:
-    """Compare what was asked for with what is granted. A grant that allows more than was asked for is used."""
+    """Compare needed accesses with granted ones. A grant that allows more than is needed counts as used."""
     wanted, given = {*asked}, {*granted}
     return Comparison(
         missing=sorted(access for access in wanted if not any(grant.covers(access) for grant in given)),

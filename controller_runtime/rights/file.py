@@ -20,16 +20,21 @@ Object = Mapping[str, Any]
 
 
 def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """Return the objects of a file that are of kind `Role` or `ClusterRole`, in its order.
+    """Return the Roles and ClusterRoles in a YAML file, in its order.
 
     Raises:
-        UsageError: The file cannot be read, is not YAML, or holds something else than roles, bindings and accounts.
+        UsageError: The file cannot be read, is not YAML, or has objects other than roles, bindings and service
+            accounts.
     """
     return [one for one in read_objects(path) if one["kind"] in ROLES]
 
 
 def read_objects(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """Return all objects of a file; see `read`."""
+    """Return all objects in a file of roles, bindings and service accounts.
+
+    Raises:
+        UsageError: As for `read`.
+    """
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -79,12 +84,12 @@ def _is_rule(rule: object) -> bool:
 
 
 def write(path: str | os.PathLike[str], accesses: Iterable[Access], *, name: str = "") -> bool:
-    """Write roles that grant exactly these accesses; return whether the file has changed.
+    """Write roles that grant exactly these accesses to a file; return True if the file has changed.
 
-    The roles of a new file are called `name`, by default as the file without its suffix. Of a file that exists, the
-    comment at its head, its service accounts, and the names, labels, annotations and bindings of its roles stay. A role
-    that has no rules any more goes, with its bindings; a new one is bound to the accounts of the others, if they are
-    bound.
+    The roles of a new file are called `name`, by default the name of the file without its suffix. In an existing file
+    these parts are kept: the comment at the beginning, service accounts, and the names, labels, annotations and
+    bindings of roles. A role without rules is removed with its bindings; a new one is bound to the accounts of the
+    others, if those are bound.
 
     Raises:
         UsageError: The file exists and is not a file of rights, or cannot be written.
@@ -109,9 +114,9 @@ def text_of(
 
     Args:
         accesses: The accesses that its roles grant.
-        before: The text that it has; empty for a new file.
-        name: The name of its roles, unless it has one already.
-        path: The file's name in errors.
+        before: The current text; empty for a new file.
+        name: The name of the roles, unless `before` has roles.
+        path: The name of the file, for error messages.
 
     Raises:
         UsageError: `before` is not a file of rights.

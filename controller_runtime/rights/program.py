@@ -37,18 +37,19 @@ _WITHOUT_NAMES = ("create", "list", "watch", "deletecollection")
 
 @attrs.frozen(kw_only=True)
 class Program:
-    """The names and namespaces of a manager, by which its rights are narrowed.
+    """The names and namespaces of a manager, to which its rights are limited.
 
     Attributes:
         namespace: The namespace to which the manager is limited; empty for none.
-        lease: The lease of its election; None without one.
+        lease: The lease of its leader election; None without election.
         collections: The collections that it caches.
         declared: The rights that it declares.
         definitions: The names of the definitions that it installs or reads.
-        rings: The rings that it takes part in.
-        record: The record of its deletion budgets; None without any.
-        has_record: Whether the program names it; the roles of any other are made with its manifests.
-        asked_by_name: The kinds of which a ring asks whether an object is gone.
+        rings: The rings of which it is a member.
+        record: The ConfigMap of its deletion budgets; None without budgets.
+        has_record: Whether the program names this ConfigMap itself. Roles for a default one are made with the
+            manifests.
+        asked_by_name: The kinds whose objects a ring gets by name, to see whether they are gone.
     """
 
     namespace: str = ""
@@ -85,7 +86,7 @@ class Program:
         }
 
     def ring_of(self, asked: Asked) -> ObjectKey | None:
-        """Return the ring whose rights allow a request, of those that the program takes part in; None for none."""
+        """Return the ring of this program whose rights already allow a request; None if there is none."""
         for ring in self.rings:
             # A list or watch of the assignment names it by a selector.
             wanted = Access(asked.namespace, asked.group, asked.resource, asked.verb, asked.name or map_name(ring.name))
@@ -110,7 +111,9 @@ class Program:
         return bool(self.namespace) or (bool(namespaces) and "" not in namespaces)
 
     def completed(self, asked: Asked) -> list[Asked]:
-        """Return what was asked; for a request that the library makes by itself, all that it asks of that resource."""
+        """Return the rights for a request: for one that the library itself makes, all that it may need on that
+        resource.
+        """
         verbs: tuple[str, ...] = (asked.verb,)
         if self._is_of_election(asked.group, asked.resource, asked.namespace, asked.name):
             verbs += _OF_LEASES if asked.resource == LEASES.plural else _OF_CANDIDATES
@@ -124,7 +127,7 @@ class Program:
         return [asked._replace(verb=verb) for verb in verbs]
 
     def access_to(self, asked: Asked) -> Access:
-        """Return the access that allows what a request asked, with the names and namespaces of the program alone."""
+        """Return the access that allows a request, with only the names and namespaces of the program itself."""
         if asked.path:
             return Access("", "", "", asked.verb, path=asked.path)
         plural = asked.resource.partition("/")[0]
@@ -159,10 +162,11 @@ class Program:
         return [each for each in self.declared if (each.resource.group, each.resource.plural) == (group, plural)]
 
     def asked_for(self, blocked: Blocked, asked: Iterable[Asked]) -> Asked | None:
-        """Return what is asked of a server that protects owners; None if an update most likely added none.
+        """Return the right for an owner reference, on a server that requires one; None if an update probably did not
+        add it.
 
-        An update writes all of an object. So it is taken to add an owner only if the program has to do with owners of
-        this kind, because otherwise the object had that owner before.
+        An update writes the whole object. So it counts as adding an owner only if the program makes requests for the
+        kind of the owner; otherwise the object had that owner before.
         """
         known = {(each.group, each.resource.partition("/")[0]) for each in asked}
         resource = self._resource_of(blocked)
@@ -194,7 +198,7 @@ def _plural(kind: str) -> str:
 
 
 def program_of(manager: Manager) -> Program:
-    """Return what a manager knows of its own names and namespaces now."""
+    """Return the current names and namespaces of a manager."""
     return Program(
         namespace=manager.namespace,
         lease=None if manager.elector is None else manager.elector.lock.key,
@@ -209,7 +213,7 @@ def program_of(manager: Manager) -> Program:
 
 
 def accesses(program: Program, asked: Iterable[Asked], blocked: Iterable[Blocked] = ()) -> set[Access]:
-    """Return the accesses that allow what a manager of this program asked, without those that others include."""
+    """Return the accesses that allow the requests of a manager of this program, without those that others include."""
     every = [*asked]
     rings = {one: ring for one in every if (ring := program.ring_of(one)) is not None}
     some = [each for one in every if one not in rings for each in program.completed(one)]

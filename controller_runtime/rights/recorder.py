@@ -16,7 +16,7 @@ from controller_runtime.rights.program import accesses, program_of
 
 
 class Recorder:
-    """Records what managers ask of their API servers.
+    """Records the rights that the requests of managers need.
 
     Threads: any, for the managers' requests; one for the rest.
     """
@@ -27,7 +27,7 @@ class Recorder:
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[None]:
-        """Record all managers that are made while the block lasts."""
+        """Return a context manager: the managers that are made inside its block are recorded."""
         with observing(self._observe):
             yield
 
@@ -44,7 +44,7 @@ class Recorder:
         return note
 
     def take(self) -> set[Access]:
-        """Return the accesses that managers needed for what they have asked for the first time since the last call."""
+        """Return the accesses that managers needed for new kinds of requests since the last call."""
         asked: dict[Manager, list[Asked]] = {}
         blocked: dict[Manager, list[Blocked]] = {}
         while self._noted:

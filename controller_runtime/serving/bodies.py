@@ -23,14 +23,14 @@ MOST = 512 * 1024 * 1024
 
 
 def budget_of(limit: int | None) -> int:
-    """Return the bytes for all reviews together of a process with a memory limit."""
+    """Return the memory in bytes for all reviews together, given the memory limit of the process (None: no limit)."""
     return MOST if limit is None else min(MOST, limit // SHARE)
 
 
 def cost_of(body: bytes) -> int:
-    """Return an upper bound of the bytes of memory that a body takes while it is answered.
+    """Return an upper bound of the memory, in bytes, that a body takes while it is answered.
 
-    Each value but the first of a list or an object follows a comma; commas within texts are counted, too.
+    The number of its values is estimated by counting commas and brackets, including those inside texts.
     """
     return len(body) * PER_BYTE + (body.count(b",") + body.count(b"{") + body.count(b"[")) * PER_VALUE
 
@@ -42,14 +42,14 @@ class _Taken:
 
 
 class Bodies:
-    """The bytes that the reviews of a server take.
+    """Limits the memory that all request bodies of a server take together.
 
-    If there are not enough, the connection is dropped whose body has been arriving for longest: an API server sends its
-    bodies at once, so the oldest is one that somebody holds.
+    If the memory is not enough, the connection whose body has been arriving for longest is dropped: an API server sends
+    its bodies at once, so that client is slow on purpose.
 
     Args:
-        host: Makes its lock.
-        total: Bytes for all together.
+        host: The source of the lock.
+        total: The limit in bytes.
 
     Threads: any.
     """
@@ -62,12 +62,12 @@ class Bodies:
         self._sum = 0
 
     def take(self, key: Hashable, more: int, drop: Callable[[], None] | None) -> bool:
-        """Take `more` bytes for a body, and return whether there are so many.
+        """Reserve `more` bytes for a body, and return True if that was possible.
 
         Args:
-            key: The connection.
-            more: Bytes.
-            drop: Ends the connection if another one needs the bytes; None once its body has come.
+            key: Identifies the connection.
+            more: The number of bytes.
+            drop: Called to close the connection if another one needs the memory; None once the whole body has come.
         """
         dropped = []
         with self._lock:
@@ -87,7 +87,7 @@ class Bodies:
         return is_enough
 
     def give_back(self, key: Hashable) -> None:
-        """Give back all that a connection has taken."""
+        """Release all bytes that a connection has reserved."""
         with self._lock:
             if (mine := self._taken.pop(key, None)) is not None:
                 self._sum -= mine.bytes

@@ -46,10 +46,12 @@ event has come."""
 
 
 class Stream(Protocol):
-    """An answer without an end: server-sent events."""
+    """An endless answer, of server-sent events."""
 
     def next(self) -> bytes:
-        """Return the next part without waiting; called at most once per `STREAM_PERIOD`, on the server's thread."""
+        """Return the next part without waiting; called on the server's thread, at most once per `STREAM_PERIOD`
+        seconds.
+        """
 
 
 class Connection:
@@ -62,13 +64,14 @@ class Connection:
 
 
 class Sending(NamedTuple):
-    """The bytes that a connection is sent before it is closed.
+    """An answer that is sent on a connection before it is closed.
 
     Attributes:
-        slots: The slots of connections that are sent such an answer.
-        data: The answer.
-        stream: Further parts, or None.
-        is_refusal: The peer may not have sent all, and would lose the answer if the connection was closed at once.
+        slots: The slots that limit the number of connections with such an answer.
+        data: The bytes of the answer.
+        stream: The source of further parts; None if there are none.
+        is_refusal: True if the client may still be sending, so that it would lose the answer if the connection was
+            closed at once.
     """
 
     slots: Slots[Connection]
@@ -83,12 +86,12 @@ over by the function that it returns. It does not wait."""
 
 
 class Front:
-    """The connections of a server's own thread.
+    """The connections that the server's own thread handles.
 
     Args:
-        host: Its clock.
-        selector: Calls the function that is the data of a key when its connection is ready.
-        arrived: Answers requests.
+        host: The source of the time.
+        selector: Waits for connections; the data of each key is the function to call when its connection is ready.
+        arrived: Called with a connection and its first bytes, once the head of its request has come.
 
     Threads: one.
     """
@@ -102,15 +105,15 @@ class Front:
         self._all: dict[Connection, _Steps[None]] = {}
 
     def wait_for_place(self) -> float:
-        """Return the seconds until `enter` may be called; zero if at once."""
+        """Return the seconds to wait before `enter` may be called; zero for none."""
         return self._silent.wait_for_one(self._host.monotonic())
 
     def next_end(self) -> float | None:
-        """Return the monotonic second at which `expire` must be called; None if there are no connections."""
+        """Return the time (monotonic seconds) at which `expire` must be called; None if there are no connections."""
         return min((one.end for one in self._all), default=None)
 
     def enter(self, accepted: socket.socket, context: ssl.SSLContext | None) -> None:
-        """Take an accepted connection, over TLS if there is a context."""
+        """Add an accepted connection, with TLS if `context` is given."""
         accepted.setblocking(False)
         try:
             secured = context and context.wrap_socket(accepted, server_side=True, do_handshake_on_connect=False)
@@ -123,13 +126,13 @@ class Front:
         self._selector.register(one.sock, next(steps)[0], partial(self._step, one, True))
 
     def expire(self) -> None:
-        """Go on with the connections whose time is over, which ends them unless they are streams."""
+        """Close the connections whose time is over; streams send their next part instead."""
         now = self._host.monotonic()
         for one in [one for one in self._all if one.end <= now]:
             self._step(one, False)
 
     def close(self) -> None:
-        """Drop all."""
+        """Close all connections."""
         for one in [*self._all]:
             self._drop(one)
 

@@ -15,7 +15,7 @@ def names_this_machine(host: str, own: Collection[str] = ()) -> bool:
     """Return whether a Host header names this machine: by a loopback address or name, or by one of `own`.
 
     Args:
-        host: The header; a port in it does not count.
+        host: The value of the header; a port in it is ignored.
         own: The names and addresses at which the server listens, without ports.
     """
     name = _without_port(host.strip()).lower().rstrip(".")

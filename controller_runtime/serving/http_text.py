@@ -10,7 +10,7 @@ from apimachinery.http import HTTPRequest, HTTPResponse
 
 
 def parsed_head(head: bytes) -> HTTPRequest:
-    """Return the request of a head, without a body.
+    """Return the request in a head (request line and headers), without a body.
 
     Raises:
         ValueError: The head is malformed.
@@ -30,7 +30,7 @@ def parsed_head(head: bytes) -> HTTPRequest:
 
 
 def encoded_response(response: HTTPResponse, *, with_body: bool = True) -> bytes:
-    """Return a response as bytes; without headers that say otherwise it is plain text, and the connection ends."""
+    """Return a response as bytes. By default it is plain text, and the connection is closed after it."""
     phrase = http.HTTPStatus(response.status).phrase
     body = response.body or f"{phrase.lower()}\n".encode()
     headers = {"content-type": "text/plain; charset=utf-8", "connection": "close", **response.headers}
@@ -40,7 +40,7 @@ def encoded_response(response: HTTPResponse, *, with_body: bool = True) -> bytes
 
 
 def stream_head() -> bytes:
-    """Return the head of a response of server-sent events, which ends with the connection."""
+    """Return the head of a response with server-sent events, which ends when the connection is closed."""
     lines = (
         "HTTP/1.1 200 OK",
         "content-type: text/event-stream; charset=utf-8",

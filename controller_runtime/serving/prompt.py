@@ -35,11 +35,11 @@ The flag is True if the request came from this machine, and named it in its Host
 
 
 class PromptAnswers:
-    """The answers of a server, by the first segment of the path.
+    """Answers short GET requests without waiting, such as probes, by the first segment of the path.
 
     Args:
-        answers: The functions that answer.
-        names: Names and addresses of this machine that requests may use, besides those of its loopback.
+        answers: The functions that answer, by the first path segment.
+        names: Names and addresses of this machine that requests may use, in addition to loopback names.
 
     Threads: the server's.
     """
@@ -51,7 +51,7 @@ class PromptAnswers:
         self._streams = Slots[Connection](MOST_STREAMS)
 
     def arrived(self, sock: socket.socket, buffer: bytearray) -> Sending:
-        """Return the answer to the request whose head is in the buffer."""
+        """Return the answer to the request whose head is in `buffer`."""
         request = head_in(buffer)
         if not isinstance(request, HTTPRequest):
             return self._sending("", HTTPResponse(request or 400))

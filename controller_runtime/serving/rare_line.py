@@ -13,7 +13,7 @@ PERIOD = 1.0
 
 
 class RareLine:
-    """Logs warnings, at most one per `PERIOD`; the next line counts those that were left out.
+    """Logs warnings, at most one per `PERIOD` seconds; the next one has the number of skipped ones.
 
     Threads: one.
     """
@@ -25,7 +25,7 @@ class RareLine:
         self._left_out = 0
 
     def warning(self, message: str, /, **fields: object) -> None:
-        """Log a warning, or count it."""
+        """Log a warning, or only count it if the last one was too recent."""
         now = self._host.monotonic()
         if now - self._at < PERIOD:
             self._left_out += 1

@@ -26,10 +26,10 @@ Drop = Callable[[], None]
 
 
 def head_in(buffer: bytearray) -> HTTPRequest | int | None:
-    """Take the head off the bytes of a connection, and return its request without a body.
+    """Remove the head of a request from the received bytes, and return the request without its body.
 
     Returns:
-        The request, the status with which it is refused, or None if more bytes must come.
+        The request, the HTTP status with which it is refused, or None if the head is incomplete.
     """
     end = buffer.find(b"\r\n\r\n")
     if (len(buffer) if end < 0 else end) > HEAD_LIMIT:
@@ -48,11 +48,11 @@ class Reader:
     """Reads the requests of a connection.
 
     Args:
-        host: Its clock.
+        host: The source of the time.
         sock: The connection.
-        buffer: The bytes that have been read of it.
-        bodies: Counts the memory of bodies; the key is the reader.
-        drop: Ends the connection, if another one needs the memory while a body arrives.
+        buffer: The bytes that have been received already.
+        bodies: Limits the memory of bodies; the key is this reader.
+        drop: Called to close the connection if another one needs the memory while a body arrives.
 
     Threads: one.
     """
@@ -65,14 +65,17 @@ class Reader:
         self._drop = drop
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the first byte of a request, and return whether one came."""
+        """Wait for the first byte of a request, at most `seconds`; return True if one came."""
         if self._buffer:
             return True
         self._sock.settimeout(seconds)
         return self._receive()
 
     def request(self, limit_of: Callable[[str], int]) -> HTTPRequest | int:
-        """Return the request that has begun, or the status with which it is refused."""
+        """Read the request that has begun; return it, or the HTTP status with which it is refused.
+
+        `limit_of` returns the most bytes of a body, by path.
+        """
         deadline = self._host.monotonic() + PATIENCE
         while (head := head_in(self._buffer)) is None:
             if not self._receive_until(deadline):
@@ -113,11 +116,13 @@ class Reader:
         return body if self._bodies.take(self, cost - length * PER_BYTE, None) else 429
 
     def release(self) -> None:
-        """Give back the memory of the request that has been answered."""
+        """Release the memory of the request that has been answered."""
         self._bodies.give_back(self)
 
     def drop_rest(self) -> None:
-        """Read what the peer still sends, within bounds: a connection that is closed before would lose the answer."""
+        """Read and discard data that the client still sends, within limits: if the connection was closed, it would lose
+        the answer.
+        """
         deadline, left = self._host.monotonic() + LINGER, LINGER_BYTES
         socket.socket.shutdown(self._sock, socket.SHUT_WR)
         while left > 0 and self._receive_until(deadline):

@@ -24,15 +24,15 @@ ACCEPT_AGAIN = 1.0
 
 
 class Server:
-    """Answers requests on a listening socket while the `with` block lasts.
+    """Accepts connections on a listening socket, and answers their requests, while its `with` block lasts.
 
     Args:
-        host: Its threads and its clock; it must be the real machine.
-        stop: Failed if the server's thread fails, as it does if an answer raises `SystemExit`.
+        host: The source of threads and time; it must be the real machine, not a simulation.
+        stop: The stop that is failed if the server's thread fails, as it does if an answer raises `SystemExit`.
         listener: A socket that listens; the caller closes it.
-        arrived: Answers, as a method of `PromptAnswers` or `AnswerThreads`.
-        context: Returns the TLS context of a new connection, so that a renewed certificate is presented from then on;
-            None is plain HTTP.
+        arrived: The method `arrived` of `PromptAnswers` or `AnswerThreads`.
+        context: Returns the TLS context for a new connection, so that a renewed certificate is used; None for plain
+            HTTP.
 
     Threads: one.
     """

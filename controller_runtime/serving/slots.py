@@ -13,11 +13,11 @@ _HELD = (math.inf, math.inf)
 
 
 class Slots(Generic[Key]):
-    """A bounded number of connections for one purpose.
+    """Limits the number of connections for one purpose.
 
     Args:
-        most: How many connections there may be.
-        grace: Seconds that each has before it makes way for another, which `wait_for_one` tells.
+        most: The most connections.
+        grace: Seconds for which a connection has its slot before it may be closed for another; see `wait_for_one`.
 
     Threads: one, or its owner's lock.
     """
@@ -37,16 +37,16 @@ class Slots(Generic[Key]):
         return iter(self._taken)
 
     def wait_for_one(self, now: float) -> float:
-        """Return the seconds until `take` may be called: zero if a slot is free or the oldest may make way."""
+        """Return the seconds to wait before `take`: zero if a slot is free or the oldest connection may be closed."""
         if len(self._taken) < self._most:
             return 0.0
         return max(0.0, min(since for _, since in self._taken.values()) + self._grace - now)
 
     def take(self, key: Key, now: float) -> Key | None:
-        """Give a slot to a connection that waits for its peer, and return the one that must be ended for it.
+        """Give a slot to a connection that waits for its client; return the connection that must be closed for it.
 
-        Of the connections that wait it is the one of the lowest rank that has waited longest; it is `key` itself if all
-        others are held, and None if a slot was free.
+        That is the waiting connection with the lowest rank, and of these the one that has waited longest. It is `key`
+        itself if all others are held, and None if a slot was free.
         """
         victim = None
         if len(self._taken) >= self._most:
@@ -58,15 +58,15 @@ class Slots(Generic[Key]):
         return victim
 
     def wait(self, key: Key, now: float, rank: int = 0) -> None:
-        """Note that a connection waits for its peer from `now` on, so that it may be closed to make room."""
+        """Mark a connection as waiting for its client from `now` on, so that it may be closed to make room."""
         if key in self._taken:
             self._taken[key] = (rank, now)
 
     def hold(self, key: Key) -> None:
-        """Note that a connection does not wait for its peer, so that it makes no way."""
+        """Mark a connection as not waiting for its client, so that it is not closed to make room."""
         if key in self._taken:
             self._taken[key] = _HELD
 
     def give_back(self, key: Key) -> None:
-        """Free the slot of a connection; do nothing if it has none any more."""
+        """Free the slot of a connection; do nothing if it has none."""
         self._taken.pop(key, None)

@@ -42,16 +42,18 @@ Answer = Callable[[HTTPRequest], HTTPResponse]
 
 
 class AnswerThreads:
-    """The connections of a server whose answers may wait, while the `with` block lasts, which ends after the server's.
+    """Answers requests on one thread per connection, for answers that may wait; a context manager around that of the
+    server.
 
     Args:
-        host: Its threads and its clock; it must be the real machine.
-        stop: Failed if a thread fails.
-        answer: Answers.
-        limit_of: Returns the most bytes of a body, by path; a longer one is refused unread, with status 413.
-        budget: Bytes of memory for all bodies together, and what is decoded of them: see `bodies.py`.
+        host: The source of threads and time; it must be the real machine, not a simulation.
+        stop: The stop that is failed if a thread fails.
+        answer: Returns the answer to a request.
+        limit_of: Returns the most bytes of a body, by path; a longer body is refused with status 413, without reading
+            it.
+        budget: The memory in bytes for all bodies together, including decoded data: see `bodies.py`.
 
-    Threads: the server's for `arrived`, one for the block.
+    Threads: the server's for `arrived`, one for the `with` block.
     """
 
     def __init__(self, host: Host, stop: Stop, answer: Answer, limit_of: Callable[[str], int], budget: int) -> None:
@@ -87,7 +89,7 @@ class AnswerThreads:
                 each.end()
 
     def arrived(self, sock: socket.socket, buffer: bytearray) -> Callable[[], None]:
-        """Return the function that takes over a connection, with the bytes that have been read of it."""
+        """Return the function that takes over a connection, whose received bytes are in `buffer`."""
         return partial(self._begin, sock, buffer)
 
     def _begin(self, sock: socket.socket, buffer: bytearray) -> None:

@@ -24,9 +24,9 @@ class User:
 
     Attributes:
         name: The name, such as `system:serviceaccount:default:builder`.
-        uid: Its uid; empty if it has none.
-        groups: Its groups.
-        extra: Further facts from the authenticator.
+        uid: The uid of the user; empty if it has none.
+        groups: The groups of the user.
+        extra: Additional values from the authenticator.
     """
 
     name: str = ""
@@ -45,19 +45,19 @@ def _no_object() -> None:
 
 @attrs.define(slots=False)
 class Admission(Generic[T]):
-    """One write that an API server asks about, next to the object itself.
+    """The write that an API server asks a webhook about, apart from the object itself.
 
-    The object before an update is decoded when it is first asked for. An update must be able to repair an object that
-    the class cannot read, so a function that does not look at `old` is not disturbed by it.
+    The old object of an update is decoded only when `old` is read. So a function that does not read `old` also works
+    for an update that repairs an object which the class cannot read.
 
     Attributes:
         operation: `CREATE`, `UPDATE` or `DELETE`.
-        key: Name and namespace. The name is empty if the server is still to generate it.
-        user: The user who asks.
-        dry_run: Whether nothing will be stored. A function with effects beyond its answer must not have them then.
-        subresource: The subresource that is written, such as `scale`; empty for the object itself.
+        key: Name and namespace. The name is empty if the server will generate it.
+        user: The user who makes the request.
+        dry_run: Whether the write is a dry run. Then a function must not have effects beyond its answer.
+        subresource: The written subresource, such as `scale`; empty for the object itself.
         options: The options of the request, such as CreateOptions.
-        read_old: Returns the object before an update; for tests, `lambda: old`.
+        read_old: Returns the object before the update; in tests use `lambda: old`.
     """
 
     operation: Operation = "CREATE"
@@ -73,23 +73,24 @@ class Admission(Generic[T]):
 
     @functools.cached_property
     def old(self) -> T | None:
-        """The object before an update; None for a creation, and for a deletion, which is judged by the object itself.
+        """The object before an update; None for a creation and a deletion.
 
         Raises:
-            UnreadableObject: The stored object cannot be read as the class. The write is refused with the reason.
+            UnreadableObject: The stored object cannot be decoded into the class. If it is not caught, the write is
+                refused with this reason.
         """
         return called("read_old", self.read_old)
 
 
 @attrs.frozen
 class FieldError:
-    """A reason to refuse a write. Its user sees it as the server's own refusal of an invalid field (status 422).
+    """A reason to refuse a write. The client gets it like the server's own error for an invalid field (status 422).
 
     Attributes:
         path: The field, such as `spec.schedule` or `spec.doors[0].width`; empty for the whole object.
-        text: The fault, and the right form.
-        value: The wrong value, for the message; None leaves it out.
-        reason: The kind of the refusal as the API has it, such as `FieldValueRequired`.
+        text: The error, and how to correct it.
+        value: The wrong value, for the message; None omits it.
+        reason: The reason as a constant of the API, such as `FieldValueRequired`.
     """
 
     path: str

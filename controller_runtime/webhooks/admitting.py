@@ -44,7 +44,7 @@ def admit(hook: Hook[Any], body: bytes) -> bytes:
 
     Raises:
         NotAReview: The body is not an AdmissionReview v1, or is of another kind than the webhook's.
-        Exception: The function raises.
+        Exception: The function of the webhook raised it.
     """
     asked = admission_of(body)
     response = admitted(hook, asked)
@@ -52,11 +52,11 @@ def admit(hook: Hook[Any], body: bytes) -> bytes:
 
 
 def admitted(hook: Hook[Any], asked: AdmissionRequest) -> Mapping[str, Any] | None:
-    """Return the response to the request of a review, without its uid; None if it allows the write and says no more.
+    """Return the response to an admission request, without its uid; None to allow it without patch or warning.
 
     Raises:
         NotAReview: The request is for another kind than the webhook's.
-        Exception: The function raises.
+        Exception: The function of the webhook raised it.
     """
     _refuse_others(hook, asked)
     raw = asked.old() if asked.operation == "DELETE" else bytes(asked.object)

@@ -26,14 +26,14 @@ with needed_by("certificates of webhooks", extra="webhooks"):
 
 @attrs.frozen(kw_only=True)
 class Certificates:
-    """All that the replicas of a program share: what the Secret has.
+    """The certificates and keys that the replicas of a program share, as its Secret has them.
 
     Attributes:
-        bundle: The certificates of all authorities to be trusted, PEM.
-        signer: The authority that signs now.
-        upcoming: The authority that will sign once it is trusted everywhere; None most of the time.
-        leaf: The certificate that replicas present.
-        former: Those of the bundle that were found in the configurations when the Secret was lost, PEM.
+        bundle: The certificates of all trusted authorities, in PEM.
+        signer: The authority that currently signs.
+        upcoming: The next authority, which will sign once it is trusted everywhere; None if there is none.
+        leaf: The server certificate that replicas present.
+        former: The part of the bundle that was taken from webhook configurations after the Secret was lost, in PEM.
     """
 
     bundle: bytes
@@ -57,7 +57,7 @@ class Certificates:
 
     @classmethod
     def load(cls, data: Mapping[str, bytes]) -> Certificates:
-        """Return what a Secret has.
+        """Return the certificates in the `data` of a Secret.
 
         Raises:
             ValueError: A key is missing.
@@ -75,10 +75,10 @@ class Certificates:
         )
 
     def state(self) -> State:
-        """Return the facts from which the next step is decided.
+        """Return the state from which `plan` decides the next step.
 
         Raises:
-            ValueError: They are not certificates and keys, or do not belong together.
+            ValueError: The data are not certificates and keys, or do not belong together.
         """
         signer, leaf = _read(self.signer), _read(self.leaf)
         try:
@@ -102,15 +102,15 @@ class Certificates:
 
 
 def created(now: datetime, names: Sequence[str]) -> Certificates:
-    """Return a new authority and a leaf of it."""
+    """Return a new authority, and a server certificate for `names` that it signed."""
     signer = new_authority(now)
     return Certificates(bundle=signer.certificate, signer=signer, upcoming=None, leaf=new_leaf(signer, now, names))
 
 
 def with_former(made: Certificates, bundles: Iterable[bytes], now: datetime) -> Certificates:
-    """Return these certificates with the authorities of other bundles next to its own, without those that have expired.
+    """Return these certificates with the authorities of other bundles added, except for expired ones.
 
-    A bundle that cannot be read is left out: nothing is verified by it.
+    A bundle that cannot be read is skipped, since it verifies nothing.
     """
     own = x509.load_pem_x509_certificates(made.bundle)
     former: list[x509.Certificate] = []
@@ -127,7 +127,7 @@ def retired(found: Certificates) -> Certificates:
     """Return these certificates without the authorities of a lost Secret.
 
     Raises:
-        ValueError: They cannot be read.
+        ValueError: The certificates cannot be read.
     """
     former = x509.load_pem_x509_certificates(found.former)
     kept = [each for each in x509.load_pem_x509_certificates(found.bundle) if each not in former]
@@ -135,41 +135,44 @@ def retired(found: Certificates) -> Certificates:
 
 
 def signed(found: Certificates, now: datetime, names: Sequence[str]) -> Certificates:
-    """Return the same authorities with a new leaf."""
+    """Return the same authorities with a new server certificate for `names`."""
     return attrs.evolve(found, leaf=new_leaf(found.signer, now, names))
 
 
 def introduced(found: Certificates, now: datetime) -> Certificates:
-    """Return these certificates with a second authority, which is trusted from now on and does not sign yet."""
+    """Return these certificates with a second authority, which is trusted but does not sign yet."""
     upcoming = new_authority(now)
     return attrs.evolve(found, upcoming=upcoming, bundle=upcoming.certificate + found.bundle)
 
 
 def promoted(found: Certificates, now: datetime, names: Sequence[str]) -> Certificates:
-    """Return certificates that the second authority signs; the first stays trusted until it expires."""
+    """Return these certificates with a new server certificate, signed by the second authority.
+
+    The first authority stays trusted until it expires.
+    """
     assert found.upcoming is not None, "planned only with one"
     signer = found.upcoming
     return attrs.evolve(found, signer=signer, upcoming=None, leaf=new_leaf(signer, now, names))
 
 
 def pruned(found: Certificates, now: datetime) -> Certificates:
-    """Return these certificates without the authorities that have expired."""
+    """Return these certificates without expired authorities."""
     kept = [each for each in x509.load_pem_x509_certificates(found.bundle) if each.not_valid_after_utc > now]
     return attrs.evolve(found, bundle=_pems(kept))
 
 
 def new_authority(now: datetime) -> Pair:
-    """Return an authority that signs certificates of servers, valid for `AUTHORITY_LIFE`."""
+    """Return a new certificate authority for server certificates, valid for `AUTHORITY_LIFE`."""
     # A name of its own, so that clients that trust two authorities find the one that signed.
     name = f"controller-runtime webhooks {now:%Y-%m-%d} {x509.random_serial_number():x}"
     return certificates.new_authority(name, now, AUTHORITY_LIFE)
 
 
 def new_leaf(authority: Pair, now: datetime, names: Sequence[str]) -> Pair:
-    """Return a certificate for a server of these names, valid for `LEAF_LIFE` or as long as its authority.
+    """Return a new server certificate for these names, valid for `LEAF_LIFE`, but not longer than its authority.
 
     Raises:
-        ValueError: The authority's key is not one of its kind.
+        ValueError: The authority's key has a wrong type.
     """
     return certificates.new_leaf(authority, names[0], names, now, LEAF_LIFE)
 

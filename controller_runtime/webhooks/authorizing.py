@@ -39,13 +39,13 @@ _TEXT = {"content-type": "text/plain; charset=utf-8"}
 
 
 class AccessFilter:
-    """Refuses requests that the API server does not allow their senders.
+    """Refuses requests whose senders do not have the right to make them, as the API server decides.
 
     The program needs the right to create `tokenreviews` and `subjectaccessreviews`.
 
     Args:
-        host: Its clock bounds how long an answer holds.
-        transport: Asks.
+        host: The source of the time; answers of the API server are cached for a while.
+        transport: Carries the requests to the API server.
 
     Threads: any.
     """
@@ -58,9 +58,9 @@ class AccessFilter:
         self._known: dict[bytes, tuple[int, float]] = {}
 
     def refusal(self, request: HTTPRequest) -> HTTPResponse | None:
-        """Return the answer that refuses a request: 401 without a valid token, 403 without the right; else None.
+        """Return the answer that refuses a request (401 for the token, 403 for the right); None if it is allowed.
 
-        The status is 500 if the API server cannot be asked; the log has the reason.
+        The status is 500 if the API server does not answer; the log has the reason.
         """
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not token.strip():

@@ -33,28 +33,28 @@ Secret was lost: three times as long as a replica takes to present a certificate
 
 @attrs.frozen
 class Life:
-    """When a certificate was made, and when it expires."""
+    """The validity of a certificate: when it was made, and when it expires."""
 
     made: datetime
     expires: datetime
 
     @property
     def renewal(self) -> datetime:
-        """The time at which two thirds of the life are over."""
+        """The time at which two thirds of the validity are over, when the certificate should be renewed."""
         return self.made + (self.expires - self.made) * 2 / 3
 
 
 @attrs.frozen(kw_only=True)
 class State:
-    """The content of the Secret.
+    """The state of the certificates in the Secret.
 
     Attributes:
-        signer: The authority that signs.
-        upcoming: The authority that is trusted, and does not sign yet.
-        leaf: The certificate that replicas present.
-        names: The names of the leaf.
-        trusted: All authorities of the bundle.
-        has_former: Whether some of those were found in the configurations when the Secret was lost.
+        signer: The validity of the authority that signs.
+        upcoming: The validity of the next authority, which is trusted but does not sign yet; None if there is none.
+        leaf: The validity of the server certificate.
+        names: The names in the server certificate.
+        trusted: The validities of all authorities in the bundle.
+        has_former: Whether some of those were taken from webhook configurations after the Secret was lost.
     """
 
     signer: Life
@@ -66,7 +66,7 @@ class State:
 
 
 class Step(enum.Enum):
-    """A change of the Secret."""
+    """A change of the certificates in the Secret."""
 
     CREATE = "create an authority"
     SIGN = "sign a new leaf"
@@ -79,10 +79,10 @@ class Step(enum.Enum):
 
 @attrs.frozen
 class Plan:
-    """The next step.
+    """The next step for the certificates.
 
     Attributes:
-        step: The action to take now.
+        step: The change to make now.
         why: The reason, for the log.
         until: For `WAIT`, when the next step is due at the latest.
     """
@@ -93,13 +93,13 @@ class Plan:
 
 
 def plan(state: State | None, now: datetime, names: Sequence[str], trusted_for: float | None) -> Plan:
-    """Decide the next step.
+    """Return the next step for the certificates.
 
     Args:
-        state: The content of the Secret; None if it is missing or cannot be used.
-        now: The wall clock's time.
-        names: The names that the leaf must have.
-        trusted_for: Seconds for which all configurations have had the bundle; None if they do not have it.
+        state: The state of the Secret; None if it is missing or unusable.
+        now: The current time of the wall clock.
+        names: The names that the server certificate must have.
+        trusted_for: Seconds for which all webhook configurations have had the bundle; None if some do not have it.
     """
     if state is None:
         return Plan(Step.CREATE, "there is none yet")

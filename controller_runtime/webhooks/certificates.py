@@ -63,7 +63,7 @@ _SOON = 0.1  # seconds until the next look at what was just written
 
 
 def names_of(place: Place) -> list[str]:
-    """Return the names under which API servers and others in the cluster reach a service, or the host of an address."""
+    """Return the names for a server certificate: those of a service in its cluster, or the host of a URL."""
     if place.url:
         return [urlsplit(place.url).hostname or ""]
     base = f"{place.name}.{place.namespace}"
@@ -72,20 +72,20 @@ def names_of(place: Place) -> list[str]:
 
 @attrs.define(eq=False)
 class CertificateKeeper:
-    """Keeps the Secret, the bundle in the configurations, and the certificate that this replica presents.
+    """Maintains the Secret, the authorities in the webhook configurations, and this replica's server certificate.
 
     Args:
-        host: Its wall clock dates certificates; its monotonic clock paces the looks.
-        client: Reads and writes at the server, whether this replica leads or not.
-        place: The service, or the address.
-        targets: The objects that get the bundle.
-        present: Called with the certificate and the key (PEM) that this replica is to present, at each change.
+        host: The source of the time.
+        client: Sends the requests; it must not be limited by a leadership.
+        place: The service or URL of the webhooks.
+        targets: The objects that must have the bundle of authorities.
+        present: Called with the certificate and the key (PEM) that this replica must present, at each change.
 
     Attributes:
         problem: Why the webhooks are not trusted yet, in one line; empty if they are.
         name: The name of its thread.
 
-    Threads: `run` one; `trust_new` any, once something is presented; the attributes any.
+    Threads: `run` one; `trust_new` any, once a certificate is presented; the attributes any.
     """
 
     host: Host
@@ -103,7 +103,7 @@ class CertificateKeeper:
 
     @property
     def bundle(self) -> bytes:
-        """The authorities that what this replica presents is trusted by (PEM); empty before it presents anything."""
+        """The authorities (PEM) that verify the presented certificate; empty before the first one."""
         return self._held.bundle if self._held is not None else b""
 
     @property
@@ -112,14 +112,14 @@ class CertificateKeeper:
         return ObjectKey(f"{self.place.name}{SUFFIX}", self.place.namespace)
 
     def run(self, stop: Stop) -> None:
-        """Look again and again until `stop` is set."""
+        """Check and renew periodically until `stop` is set."""
         while not stop.is_set():
             stop.wait(self.look())
 
     def look(self) -> float:
-        """Do what is due, and return the seconds until the next look.
+        """Make the changes that are due, and return the seconds until the next check.
 
-        An error of the server is logged once, and tried again.
+        After an error of the server, which is logged once, the next check tries again.
         """
         try:
             return self._step()
@@ -132,9 +132,9 @@ class CertificateKeeper:
         return RETRY
 
     def trust_new(self) -> None:
-        """Write the bundle into configurations that have none, so that a new one is trusted before it is called.
+        """Write the bundle into configurations without one, so that their webhooks are trusted before they are called.
 
-        The next look does it where that fails, and where there is another bundle, which may be a newer one.
+        If that fails, or a configuration has another bundle, which may be newer, the next `look` decides.
         """
         with contextlib.suppress(APIError, ConnectionLost):
             found = find(self.client, self.targets).objects
@@ -168,7 +168,7 @@ class CertificateKeeper:
 
     @property
     def unregistered(self) -> str:
-        """The reason for which no API server calls some of the webhooks, in one line; empty if none is known."""
+        """Why no API server calls some of the webhooks, in one line; empty if no reason is known."""
         return "; ".join([*self._missing])
 
     def _long_absent(self, found: Found) -> list[str]:

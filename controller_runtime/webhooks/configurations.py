@@ -23,13 +23,13 @@ SERVICE_PORT = 443
 
 @attrs.frozen(kw_only=True)
 class Place:
-    """The place where an API server finds the webhooks of a program.
+    """The address at which an API server calls the webhooks of a program.
 
     Attributes:
-        name: The name of the configurations, and that of the service.
+        name: The name of the webhook configurations and of the service.
         namespace: The namespace of the service, in which the program runs.
-        url: The address, such as `https://127.0.0.1:9443`, of a program without a service; empty for the service.
-        bundle: The authorities that its certificates are trusted by, in base64; empty to have them put in later.
+        url: The URL of a program without a service, such as `https://127.0.0.1:9443`; empty to use the service.
+        bundle: The authorities that verify its certificate, in base64; empty if they are added later.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Place:
     bundle: str = ""
 
     def client_config(self, path: str) -> dict[str, Any]:
-        """Return the `clientConfig` for a path."""
+        """Return the `clientConfig` of a webhook at this path."""
         bundle = {"caBundle": self.bundle} if self.bundle else {}
         if self.url:
             return {"url": f"{self.url}{path}", **bundle}
@@ -46,7 +46,7 @@ class Place:
         return {"service": service, **bundle}
 
     def is_of(self, client_config: Mapping[str, Any]) -> bool:
-        """Return whether a `clientConfig` leads here."""
+        """Return whether a `clientConfig` has this address."""
         if self.url:
             return str(client_config.get("url", "")).startswith(f"{self.url}/")
         service = client_config.get("service") or {}
@@ -54,10 +54,10 @@ class Place:
 
 
 def configurations(hooks: Sequence[Hook[Any]], place: Place) -> list[dict[str, Any]]:
-    """Return the configurations of these webhooks: one for those that fill in, and one for those that check.
+    """Return the webhook configurations: a mutating one for `Defaults`, a validating one for `Checks`.
 
-    A webhook that refuses writes while it cannot be reached leaves two namespaces out: its own, whose pods must be able
-    to start before it serves, and `kube-system`, without which a cluster does not recover.
+    A webhook whose failure refuses writes excludes two namespaces: its own, whose pods must start before it serves, and
+    `kube-system`, without which a cluster does not recover.
     """
     made = []
     for kind, group in (
@@ -101,6 +101,6 @@ def _webhook(hook: Hook[Any], place: Place) -> dict[str, Any]:
 
 
 def conversion_of(place: Place) -> dict[str, Any]:
-    """Return `spec.conversion` of a definition whose versions are converted here."""
+    """Return `spec.conversion` for a definition whose versions are converted at this address."""
     config = place.client_config(CONVERT_PATH)
     return {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": config}}

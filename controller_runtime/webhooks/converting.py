@@ -41,7 +41,7 @@ _head = msgspec.json.Decoder(_Head)
 
 
 class Unconverted(Exception):
-    """An object cannot be converted; the message says which, and why."""
+    """Raised if an object cannot be converted; the message has the object and the reason."""
 
 
 @attrs.frozen(eq=False)
@@ -51,8 +51,8 @@ class KindConversion:
     Attributes:
         group: The API group.
         kind: The kind.
-        classes: The class of each version, by apiVersion.
-        paths: The steps from one apiVersion to another.
+        classes: The class of each version, by `apiVersion`.
+        paths: The conversion steps from one `apiVersion` to another.
     """
 
     group: str
@@ -62,16 +62,18 @@ class KindConversion:
 
     @property
     def definition(self) -> str:
-        """The name of the definition."""
+        """The name of the custom resource definition."""
         resource = declaration_of(next(iter(self.classes.values()))).resource
         return f"{resource.plural}.{resource.group}"
 
     def convert(self, raw: bytes, version: str, wanted: str) -> dict[str, Any]:
-        """Return an object in another version, as JSON values; its metadata changes in labels and annotations only.
+        """Return an object in the version `wanted`, as JSON values.
+
+        Of its metadata only labels and annotations may change.
 
         Raises:
-            Unconverted: One of the versions is unknown, or the object cannot be read.
-            Exception: A function of the conversion raises.
+            Unconverted: A version is unknown, or the object cannot be decoded.
+            Exception: A function of the conversion raised it.
         """
         steps = self.paths.get((version, wanted))
         if steps is None:
@@ -92,16 +94,17 @@ class KindConversion:
 
 
 def Converts(*conversions: Conversion[Any, Any]) -> KindConversion:  # noqa: N802  it reads as a declaration
-    """Return what serves the conversions between all versions of one kind.
+    """Return the conversions between all versions of one kind, for `Webhooks.add`.
 
-    Several are combined: from v1alpha1 to v1 the object goes through v1beta1 if there are no direct functions.
+    Conversions are chained: from v1alpha1 to v1 an object is converted through v1beta1 if there is no direct
+    conversion.
 
     Args:
-        *conversions: Made by `converts`, each with its way back.
+        *conversions: Conversions made by `converts`, each with its `back`.
 
     Raises:
-        ValueError: They are of several kinds, or none is given.
-        UsageError: One has no way back, or a version cannot be reached from another.
+        ValueError: They have several kinds, or none is given.
+        UsageError: One has no `back`, or a version cannot be reached from another.
     """
     classes: dict[str, type[CustomResource]] = {}
     ways: dict[str, dict[str, _Step]] = {}
@@ -136,9 +139,9 @@ def _path(ways: Mapping[str, Mapping[str, _Step]], start: str, end: str) -> tupl
 
 
 def convert(kinds: Iterable[KindConversion], body: bytes) -> bytes:
-    """Return the answer to a ConversionReview: all its objects converted, or a failure that names the first that fails.
+    """Return the answer to a ConversionReview: all objects converted, or a failure that names the first failed object.
 
-    An error of a function is a failure of the conversion, too, because the server shows its message to the user.
+    An error raised by a function is a failure, too, because the server shows its message to the user.
 
     Raises:
         NotAReview: The body is not a ConversionReview v1.

@@ -16,13 +16,13 @@ _USUAL = (200, 500)  # the answers that are counted from the start, because an a
 
 @attrs.frozen(kw_only=True)
 class WebhookCounters:
-    """The metrics of the webhook at one path, at one instant.
+    """The metrics of the webhook at one path, at one moment.
 
     Attributes:
-        answers: Number of answers by HTTP status. A write that a function refuses is a 200: the webhook works.
-        durations: Seconds that each answer took, from the arrival of the whole review.
+        answers: Number of answers by HTTP status. If a function refuses a write, the status is 200: the webhook works.
+        durations: Histogram of the seconds from the arrival of the whole review to the answer.
         in_flight: Number of reviews that are being answered.
-        panics: Number of answers for which a function raised something unexpected: most likely bugs.
+        panics: Number of answers for which a function raised an unexpected error, which is most likely a bug.
     """
 
     answers: Mapping[int, int]
@@ -50,7 +50,7 @@ class WebhookTally:
         self._counts: dict[str, _Counts] = {}
 
     def add(self, path: str) -> None:
-        """Count the answers at a path from now on."""
+        """Start to count answers at this path."""
         with self._lock:
             self._counts.setdefault(path, _Counts())
 
@@ -66,7 +66,7 @@ class WebhookTally:
             path: The webhook's path.
             status: The HTTP status.
             took: Seconds since the review arrived.
-            panicked: Whether the function raised something unexpected.
+            panicked: Whether the function raised an unexpected error.
         """
         with self._lock:
             counts = self._counts[path]

@@ -53,16 +53,16 @@ plain_page = partial(synchronous, "the page of a webhook server")
 
 @attrs.frozen(eq=False)
 class Handler:
-    """Answers one request after the other, on the thread of the caller.
+    """Answers requests of API servers to webhooks, on the calling thread.
 
     Attributes:
-        host: Its clock bounds the functions, its UUIDs name failures.
+        host: The source of the time for timeouts, and of UUIDs by which failures are found in the log.
         hooks: The admission webhooks by their paths.
         kinds: The kinds whose versions are converted.
         tally: Counts the answers to reviews.
-        pages: Further answers to GET, by their paths.
+        pages: Functions that answer GET requests for other pages, by their paths.
 
-    Threads: any. The functions run on the caller's, and without a lock.
+    Threads: any. The functions run on the calling thread, without a lock.
     """
 
     host: Host
@@ -83,9 +83,9 @@ class Handler:
         return works
 
     def handle(self, request: HTTPRequest) -> HTTPResponse:
-        """Return the answer to a request. It never raises: a failure is an answer, too.
+        """Return the answer to a request. It never raises: a failure becomes an answer.
 
-        Requests that a function sends by `Manager.client` end with the time that the review has.
+        Requests that a function sends by `Manager.client` end at the timeout of the review.
         """
         if (page := self.pages.get(request.path)) is not None:
             return self._shown(page, request)
@@ -114,14 +114,14 @@ class Handler:
         return HTTPResponse(200, _JSON, body), False
 
     def admitted(self, path: str, request: AdmissionRequest, timeout: float) -> HTTPResponse | None:
-        """Return the answer to a review that a server in this process hands over as it is; it never raises.
+        """Return the answer to an admission request of a server in this process, without encoding. It never raises.
 
-        It is the answer that `handle` gives to the same review, or None if the write is allowed and nothing else said.
+        The answer is the same as that of `handle`, but None if the write is allowed without a patch or warning.
 
         Args:
             path: The path of the webhook.
-            request: The request of the review.
-            timeout: Seconds that it has.
+            request: The admission request.
+            timeout: The timeout of the review in seconds.
         """
         if (hook := self.hooks.get(path)) is None:
             return _refusal(404, f"no webhook is served at {path[:200]}")
@@ -161,7 +161,7 @@ class Handler:
             return self._failure(request.path, error)
 
     def limit_of(self, path: str) -> int:
-        """Return the most bytes of a review that is sent to a path; 0 if none is served there."""
+        """Return the most bytes of a review that is sent to this path; 0 if no webhook is served there."""
         found = self._works.get(path)
         return 0 if found is None else found[1]
 
@@ -181,7 +181,7 @@ def _timeout_in(query: tuple[tuple[str, str], ...], usual: float) -> float:
 
 
 def timeout_of(text: str, usual: float) -> float:
-    """Return the seconds of a duration as API servers write it, such as `10s` or `500ms`; `usual` if unreadable."""
+    """Return the seconds of a duration from an API server, such as `10s` or `500ms`; `usual` if unreadable."""
     found = _TIMEOUT.fullmatch(text)
     if not text or found is None:
         return usual

@@ -31,14 +31,14 @@ class Hook(Generic[T]):
     """An admission webhook for one kind; made by `Defaults` and `Checks`.
 
     Attributes:
-        name: Its name in the configuration, a domain name of three parts or more; its path is the same.
+        name: Its name in the configuration, a domain name with at least three parts. It is also its path.
         resource: The kind.
         view: The class of the objects that the function takes.
-        operations: The writes that it is called for.
-        failure_policy: `Fail` refuses writes while the webhook cannot be reached, `Ignore` lets them pass.
+        operations: The operations for which it is called.
+        failure_policy: `Fail` refuses writes while the webhook cannot be reached, `Ignore` allows them.
         timeout: Whole seconds that the API server waits for the answer.
         match_conditions: CEL expressions by name; the API server calls the webhook only if all are true.
-        object_selector: A label selector of the objects, as the API has it; None for all.
+        object_selector: A label selector of the objects, as in the API; None for all objects.
         has_effects: Whether the function has effects beyond its answer; it must not have them in a dry run.
         decoder: Decodes the objects.
     """
@@ -68,23 +68,23 @@ class Hook(Generic[T]):
 
     @property
     def path(self) -> str:
-        """The path at which it is served."""
+        """The path at which the webhook is served."""
         return f"/{self.name}"
 
 
 @attrs.frozen(eq=False, kw_only=True)
 class DefaultsHook(Hook[T]):
-    """A webhook that fills in fields.
+    """A webhook that fills in fields of objects; made by `Defaults`.
 
     Attributes:
-        fill: The function.
+        fill: The function that fills in fields.
     """
 
     fill: Callable[[T, Admission[T]], T | FieldError]
 
     @property
     def schema(self) -> Mapping[str, Any]:
-        """The structural schema of the objects, as far as it is known: it says how elements of lists are identified."""
+        """The structural schema of the objects, empty if unknown. It shows how elements of lists are identified."""
         if issubclass(self.view, CustomResource):
             return declaration_of(self.view).schema
         return official_schema(self.view, self.resource.kind) if is_official(self.view) else {}
@@ -92,10 +92,10 @@ class DefaultsHook(Hook[T]):
 
 @attrs.frozen(eq=False, kw_only=True)
 class ChecksHook(Hook[T]):
-    """A webhook that refuses writes, or warns of them.
+    """A webhook that refuses writes, or returns warnings; made by `Checks`.
 
     Attributes:
-        refuse: The function.
+        refuse: The function that checks a write.
     """
 
     refuse: Callable[[T, Admission[T]], Findings]
@@ -116,21 +116,22 @@ def Defaults(  # noqa: N802  it reads as the declaration that it makes
 ) -> DefaultsHook[T]:
     """Return a webhook that fills in fields of objects before they are validated and stored.
 
-    A constant default belongs in the class: it is part of the definition, and needs no webhook. The API server may
-    call the function again on its own result, so it must return such an object unchanged.
+    A constant default belongs in the class: it is part of the definition, and needs no webhook. The API server may call
+    the function again with its result, which it must then return unchanged.
 
     Args:
         kind: A declared class or a resource.
-        fill: Takes the object and the request, and returns the object as it is to be stored: the same one, changed or
-            not, or another one; or a `FieldError`. Fields that the class does not know are kept. It is no `async def`.
-        view: The class of the objects, such as `dict`; None is the resource's own.
+        fill: Gets the object and the request, and returns the object to store (the same, changed or not, or a new one)
+            or a `FieldError`. Fields that the class does not have are kept. It must not be an `async def`.
+        view: The class of the objects, such as `dict`; None for the default class of the resource.
         operations: `CREATE` and `UPDATE`, or one of them.
-        name: Its name, if there are several for one kind; by default `defaults`, then the resource.
-        failure_policy: `Fail` refuses writes while the webhook cannot be reached, `Ignore` lets them pass unfilled.
+        name: The name, needed if there are several for one kind; by default `defaults.` and the resource.
+        failure_policy: `Fail` refuses writes while the webhook cannot be reached, `Ignore` allows them without
+            defaults.
         timeout: Seconds that the API server waits for the answer, 1 to 30.
         match_conditions: CEL expressions by name; the webhook is called only if all are true.
-        object_selector: A label selector; the webhook is called for objects that match it.
-        has_effects: Whether `fill` has effects beyond its answer. It must not have them in a dry run.
+        object_selector: A label selector; the webhook is called only for matching objects.
+        has_effects: Whether `fill` has effects beyond its result. It must not have them in a dry run.
 
     Raises:
         ValueError: A name, a time or the view is invalid.
@@ -166,18 +167,18 @@ def Checks(  # noqa: N802  it reads as the declaration that it makes
     object_selector: Mapping[str, Any] | None = None,
     has_effects: bool = False,
 ) -> ChecksHook[T]:
-    """Return a webhook that refuses writes, or warns of them, after all defaults are filled in.
+    """Return a webhook that refuses writes, or returns warnings, after all defaults are filled in.
 
     A rule that CEL can express belongs in the class (`Rule`): it is part of the definition, and needs no webhook.
 
     Args:
         kind: A declared class or a resource.
-        refuse: Takes the object and the request, and returns (or yields) reasons to refuse the write and warnings. For
-            a deletion it takes the object that is deleted.
+        refuse: Gets the object (for a deletion, the deleted object) and the request; returns or yields reasons to
+            refuse the write, and warnings.
         view: As for `Defaults`.
         operations: Any of `CREATE`, `UPDATE` and `DELETE`.
-        name: Its name, if there are several for one kind; by default `checks`, then the resource.
-        failure_policy: `Fail` refuses writes while the webhook cannot be reached, `Ignore` lets them pass unchecked.
+        name: The name, needed if there are several for one kind; by default `checks.` and the resource.
+        failure_policy: `Fail` refuses writes while the webhook cannot be reached, `Ignore` allows them unchecked.
         timeout: As for `Defaults`.
         match_conditions: As for `Defaults`.
         object_selector: As for `Defaults`.
@@ -186,7 +187,7 @@ def Checks(  # noqa: N802  it reads as the declaration that it makes
     Raises:
         ValueError: A name, a time or the view is invalid.
         TypeError: `kind` is not a kind.
-        UsageError: The function is an `async def`. One that returns a coroutine fails each review (500).
+        UsageError: The function is an `async def`. A function that returns a coroutine fails each review (500).
     """
     resource = resource_of(kind)
     return ChecksHook(

@@ -31,7 +31,7 @@ VALIDATING: Resource[dict[str, Any]] = Resource(
 
 @attrs.frozen
 class Target:
-    """An object whose `caBundle` fields name the certificate authorities of webhooks."""
+    """An object whose `caBundle` fields have the certificate authorities of webhooks: its resource and name."""
 
     resource: Resource[dict[str, Any]]
     name: str
@@ -45,9 +45,9 @@ class Found:
     """The targets as the server has them.
 
     Attributes:
-        objects: Those that are there and may be read.
-        absent: A line with a remedy for each that is not there. No server calls its webhooks.
-        unknown: The same for each that may not be read, so that nothing is known of it.
+        objects: The targets that exist and can be read.
+        absent: A line with a remedy for each target that does not exist, so that no server calls its webhooks.
+        unknown: A line with a remedy for each target that this program has no right to read.
     """
 
     objects: Mapping[Target, Mapping[str, Any]]
@@ -56,7 +56,7 @@ class Found:
 
 
 def find(client: Client, targets: Sequence[Target]) -> Found:
-    """Return the targets as the server has them."""
+    """Read the targets from the server."""
     objects, absent, unknown = {}, [], []
     for target in targets:
         try:
@@ -79,12 +79,12 @@ def _without_rights(target: Target, verb: str) -> str:
 
 
 def trusts(target: Target, obj: Mapping[str, Any], place: Place, bundle: bytes) -> bool:
-    """Return whether an object has the bundle wherever it leads to this place."""
+    """Return whether an object has the bundle wherever it refers to this address."""
     return injection(target, obj, place, bundle) is None
 
 
 def bundles(found: Found, place: Place) -> list[bytes]:
-    """Return the bundles with which the targets lead to this place; texts that are not base64 are left out."""
+    """Return the distinct bundles that the targets have for this address; invalid base64 is skipped."""
     texts = {
         str(config["caBundle"]): None
         for target, obj in found.objects.items()
@@ -99,9 +99,9 @@ def bundles(found: Found, place: Place) -> list[bytes]:
 
 
 def injection(target: Target, obj: Mapping[str, Any], place: Place, bundle: bytes) -> dict[str, Any] | None:
-    """Return the merge patch that puts the bundle into an object; None if it has it.
+    """Return the merge patch that writes the bundle into an object; None if the object has it already.
 
-    It names the resourceVersion of the object, because it replaces the list of webhooks as a whole.
+    The patch has the resourceVersion of the object, because it replaces the whole list of webhooks.
     """
     text = base64.b64encode(bundle).decode()
     metadata = {"resourceVersion": obj["metadata"]["resourceVersion"]}
@@ -127,11 +127,11 @@ def _configs(target: Target, obj: Mapping[str, Any]) -> Iterator[Mapping[str, An
 
 
 def inject(client: Client, found: Found, place: Place, bundle: bytes) -> list[str]:
-    """Write the bundle where it is missing, and return why that failed: lines with their remedies.
+    """Write the bundle where it is missing; return a line with the reason and a remedy for each failure.
 
     Raises:
-        Conflict: Another writer was first; read again.
-        NotFound: An object has been deleted since; read again.
+        Conflict: Another client has changed an object meanwhile; read the objects again.
+        NotFound: An object has been deleted meanwhile; read the objects again.
     """
     problems = []
     for target, obj in found.objects.items():

@@ -19,21 +19,21 @@ _KINDS = {each.kind: each for each in (MUTATING, VALIDATING)}
 
 
 def install(client: Client, objects: Sequence[Mapping[str, Any]]) -> None:
-    """Apply configurations.
+    """Apply webhook configurations to a server.
 
     Args:
-        client: May write configurations.
-        objects: As `configurations` makes them.
+        client: Sends the requests; it must have the right to write them.
+        objects: The configurations, made by `configurations`.
 
     Raises:
-        NoSuchKind: The server does not serve configurations of webhooks.
+        NoSuchKind: The server does not serve webhook configurations.
     """
     for obj in objects:
         client.apply(_KINDS[obj["kind"]], obj, field_manager=FIELD_MANAGER, force=True)
 
 
 def uninstall(client: Client, name: str) -> None:
-    """Delete the configurations of a name, so that the server does not call what no longer runs."""
+    """Delete the webhook configurations called `name`, so that the server does not call a program that has ended."""
     for resource in _KINDS.values():
         with contextlib.suppress(NotFound):
             client.delete(resource, ObjectKey(name))

@@ -10,10 +10,10 @@ from apimachinery.equality import same_json
 
 
 def json_patch(before: Any, after: Any) -> list[dict[str, Any]]:
-    """Return the operations that turn `before` into `after`; none if they are the same JSON.
+    """Return the JSON patch operations that turn `before` into `after`; an empty list if they are equal.
 
-    Fields are compared one by one. Of two lists, the elements that are equal at the beginning and at the end are left
-    alone; those between them are compared in their order, and the rest is removed or added.
+    Fields are compared one by one. In lists, equal elements at the beginning and at the end are skipped; those between
+    are compared in order, and the rest is removed or added.
     """
     return [*_changes(before, after, "")]
 

@@ -21,7 +21,7 @@ _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class NotAReview(ValueError):
-    """The body is not the review that is expected here; the message says what it is instead."""
+    """Raised if a body is not the expected review; the message says what it is instead."""
 
 
 _ALLOWED = b'{"apiVersion":"%b","kind":"%b","response":{"uid":%%b,"allowed":true}}' % tuple(
@@ -40,8 +40,8 @@ class ConversionAsked(msgspec.Struct, gc=False, rename="camel"):
     """The request of a ConversionReview.
 
     Attributes:
-        uid: Repeated in the answer.
-        desired_api_version: The group and version that all objects are to have.
+        uid: The identifier of the request, which the answer repeats.
+        desired_api_version: The `apiVersion` to which all objects must be converted.
         objects: The objects as JSON.
     """
 
@@ -73,7 +73,7 @@ def admission_of(body: bytes) -> AdmissionRequest:
     """Return the request of an AdmissionReview v1.
 
     Raises:
-        NotAReview: It is something else.
+        NotAReview: The body is not an AdmissionReview v1.
     """
     try:
         # At once, because each write waits for it; a body that is none is looked at in steps, to say what it is.
@@ -92,10 +92,10 @@ def admission_of(body: bytes) -> AdmissionRequest:
 
 
 def user_of(asked: AdmissionRequest) -> User:
-    """Return the user who asks for a write.
+    """Return the user who makes the request of a review.
 
     Raises:
-        NotAReview: It is not a review.
+        NotAReview: The user data are malformed.
     """
     if (handed := asked.handed_user()) is not None:
         name, uid, groups, extra = handed
@@ -124,7 +124,7 @@ def conversion_of(body: bytes) -> ConversionAsked:
     """Return the request of a ConversionReview v1.
 
     Raises:
-        NotAReview: It is something else.
+        NotAReview: The body is not a ConversionReview v1.
     """
     try:
         return _conversion.decode(_request_of(body, CONVERSION))
@@ -148,16 +148,16 @@ def _plain(error: Exception) -> str:
 
 
 def allowed(uid: str) -> bytes:
-    """Return the review that allows a write and says nothing else, as JSON."""
+    """Return the AdmissionReview, as JSON, that allows a write without a patch or warning."""
     return _ALLOWED % msgspec.json.encode(uid)
 
 
 def answer(kind: tuple[str, str], response: Mapping[str, Any]) -> bytes:
-    """Return a review with this response, as JSON."""
+    """Return a review of this apiVersion and kind with the response, as JSON."""
     return msgspec.json.encode({"apiVersion": kind[0], "kind": kind[1], "response": response})
 
 
 def shown_paths(causes: Sequence[Mapping[str, Any]]) -> str:
-    """Return the causes of a refusal as one text, as an API server lists those of its own: in brackets if several."""
+    """Return the causes of a refusal as one text, in the format of API servers: in brackets if there are several."""
     texts = [f"{cause['field']}: {cause['message']}" if cause["field"] else str(cause["message"]) for cause in causes]
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

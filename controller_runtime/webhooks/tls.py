@@ -20,13 +20,13 @@ LOOK = 10.0
 
 
 def server_context(certificate: bytes, key: bytes, client_authority: Path | None = None) -> ssl.SSLContext:
-    """Return a context for TLS 1.2 and later that presents a certificate.
+    """Return a TLS context of a server, for TLS 1.2 and later, that presents a certificate.
 
     Args:
-        certificate: The certificate, with those of authorities between it and the root, PEM.
-        key: Its key, PEM.
+        certificate: The certificate, followed by those of intermediate authorities, in PEM.
+        key: The private key of the certificate, in PEM.
         client_authority: A file of authorities, one of which must have signed the certificate of each client; None
-            asks clients for none.
+            requires no client certificate.
 
     Raises:
         UsageError: The file of authorities cannot be read.
@@ -63,12 +63,12 @@ def _load(context: ssl.SSLContext, pem: bytes) -> None:
 
 
 class PresentedCertificate:
-    """The certificate that a server presents to new connections; it changes when it is renewed.
+    """The certificate that a server presents to new connections. It can be replaced while the server runs.
 
     Args:
         client_authority: As for `server_context`.
 
-    Threads: any; a change is one assignment.
+    Threads: any; it is replaced by one assignment.
     """
 
     def __init__(self, client_authority: Path | None = None) -> None:
@@ -77,18 +77,18 @@ class PresentedCertificate:
 
     @property
     def is_there(self) -> bool:
-        """Whether there is a certificate yet."""
+        """Whether a certificate has been set."""
         return self._context is not None
 
     def present(self, certificate: bytes, key: bytes) -> None:
-        """Present this certificate from now on; the arguments are those of `server_context`."""
+        """Present this certificate to new connections; arguments as for `server_context`."""
         self._context = server_context(certificate, key, self._client_authority)
 
     def context(self) -> ssl.SSLContext:
         """Return the context for a new connection.
 
         Raises:
-            ConnectionAbortedError: There is no certificate yet.
+            ConnectionAbortedError: No certificate has been set yet.
         """
         if self._context is None:
             raise ConnectionAbortedError("there is no certificate yet")
@@ -97,14 +97,14 @@ class PresentedCertificate:
 
 @attrs.define(eq=False)
 class CertificateFiles:
-    """Presents the certificate of `tls.crt` and `tls.key` in a folder, such as a mounted Secret of cert-manager's.
+    """Presents the certificate in `tls.crt` and `tls.key` of a folder, such as a mounted Secret of cert-manager.
 
-    Files that do not belong together are looked at again, because two files cannot be replaced at once. Until then the
-    last pair is presented.
+    Two files cannot be replaced at the same moment. So if they do not belong together, the last pair is still
+    presented, and they are read again.
 
     Args:
         folder: The folder.
-        presented: Gets the certificates.
+        presented: The holder of the presented certificate.
 
     Attributes:
         problem: Why the files cannot be used; empty if they can.
@@ -118,7 +118,7 @@ class CertificateFiles:
     _seen: bytes = attrs.field(default=b"", init=False)
 
     def look(self) -> float:
-        """Read the files, present what is new, and return the seconds until the next look."""
+        """Read the files, present a new certificate if there is one, and return the seconds until the next check."""
         try:
             certificate, key = ((self.folder / name).read_bytes() for name in ("tls.crt", "tls.key"))
             if certificate + key != self._seen:

@@ -43,19 +43,19 @@ FIRST_CERTIFICATE = 60.0
 
 @attrs.frozen(kw_only=True)
 class WebhookServing:
-    """How webhooks are served over TLS.
+    """The options for serving webhooks over TLS.
 
     Attributes:
         address: `HOST:PORT`, or `:PORT` for every interface.
-        name: The name of the service, of the configurations, and of the Secret, which adds `-certificates`.
+        name: The name of the service and of the webhook configurations. The Secret's name is this with `-certificates`.
         namespace: The namespace of the service and the Secret.
-        url: The address that the server calls, such as `https://127.0.0.1:9443`, where no service leads to the program.
-        folder: A folder with `tls.crt` and `tls.key`, such as those of cert-manager; then no Secret is made, and the
-            configurations are left alone. None keeps an authority of the program's own.
-        client_authority: A file of authorities, one of which must have signed the certificate of the API server; None
-            lets every client call, as webhooks do that answer nothing secret.
-        installed: Write the configurations when the webhooks are served, to a server that is the program's own and can
-            call the address. Then `url` is that of the address, and `folder` must be None.
+        url: The URL that the API server calls, such as `https://127.0.0.1:9443`; empty to use the service.
+        folder: A folder with `tls.crt` and `tls.key`, for example from cert-manager; then no Secret is made, and the
+            configurations are not changed. With None the program has its own certificate authority.
+        client_authority: A file of authorities, one of which must have signed the client certificate of the API server;
+            None accepts every client.
+        installed: Write the webhook configurations when serving begins; for an embedded or test server, which can call
+            `address`. Then `url` follows from `address`, and `folder` must be None.
     """
 
     address: str = ":9443"
@@ -70,12 +70,12 @@ class WebhookServing:
 class Webhooks:
     """The webhooks of a manager; each replica serves them, whether it leads or not.
 
-    They are served from before the caches start until all else has ended: caches of kinds that are converted wait for
-    conversions, and what the controllers still write may be checked.
+    They are served from before the caches start until everything else has ended: caches may wait for conversions, and
+    the last writes of controllers may need checks.
 
     Args:
-        host: The manager's.
-        client: Keeps the certificates; it is not bound to a leadership.
+        host: The manager's host.
+        client: Sends the requests that maintain the certificates; it must not be limited by a leadership.
 
     Threads: `add` and `serve` one, before the manager runs; `handle` and the properties any.
     """
@@ -99,7 +99,7 @@ class Webhooks:
         self._stack = ExitStack()
 
     def add(self, *things: Hook[Any] | KindConversion) -> None:
-        """Serve webhooks, made by `Defaults`, `Checks` and `Converts`.
+        """Add webhooks that were made by `Defaults`, `Checks` and `Converts`.
 
         Raises:
             UsageError: A name is taken, a kind has conversions already, or the webhooks are served already.
@@ -119,10 +119,12 @@ class Webhooks:
             self._tally.add(path)
 
     def serve(self, serving: WebhookServing) -> None:
-        """Serve over TLS, from the manager's start to its end; without this they are called in process only, by tests.
+        """Set that the webhooks are served over TLS while the manager runs.
+
+        Otherwise they can only be called in process.
 
         Raises:
-            UsageError: They are served already, or are to be installed with certificates from files.
+            UsageError: They are served already, or `installed` is used together with `folder`.
         """
         if self._is_serving:
             raise UsageError("webhooks are served already")
@@ -135,7 +137,7 @@ class Webhooks:
         self._place = Place(name=serving.name, namespace=serving.namespace, url=serving.url)
 
     def show(self, path: str, page: Page) -> None:
-        """Answer GET requests of a path over the same TLS; `page` decides who may read it."""
+        """Answer GET requests for a path on the same TLS server; `page` decides who may read it."""
         self._pages[path] = plain_page(page)
 
     def __bool__(self) -> bool:
@@ -144,7 +146,7 @@ class Webhooks:
 
     @property
     def service(self) -> ObjectKey:
-        """The name and the namespace of the service that configurations name."""
+        """The name and namespace of the service that configurations refer to."""
         return ObjectKey(self._place.name, self._place.namespace)
 
     @property
@@ -159,35 +161,38 @@ class Webhooks:
 
     @property
     def converted(self) -> frozenset[str]:
-        """The names of the definitions whose versions are converted here."""
+        """The names of the custom resource definitions whose versions are converted here."""
         return frozenset(kind.definition for kind in self._kinds.values())
 
     def counters(self) -> dict[str, WebhookCounters]:
-        """Return the counters of each webhook, by its path; those of all conversions at `/convert`. Threads: any."""
+        """Return the counters of each webhook by its path; those of conversions are at `/convert`. Threads: any."""
         return self._tally.counters()
 
     @property
     def port(self) -> int:
-        """The port that is served; 0 if none is."""
+        """The port on which the webhooks are served; 0 if they are not."""
         return self._port
 
     def handle(self, request: HTTPRequest) -> HTTPResponse:
-        """Return the answer to a request of an API server; it never raises. Threads: any; the functions run on it."""
+        """Return the answer to a request of an API server; it never raises. Threads: any; functions run on it."""
         return self._handler.handle(request)
 
     def admitted(self, path: str, request: AdmissionRequest, timeout: float) -> HTTPResponse | None:
-        """See `Handler.admitted`. Threads: any; the function runs on it."""
+        """Return the answer to an admission request in process; see `Handler.admitted`.
+
+        Threads: any; the function runs on it.
+        """
         return self._handler.admitted(path, request, timeout)
 
     def installed_objects(self) -> list[dict[str, Any]]:
-        """Return the configurations that register the webhooks where they run now.
+        """Return the webhook configurations for the address at which the webhooks are served now.
 
-        They name no authorities, unless the webhooks are served as `installed`.
+        They have no authorities, unless the webhooks are served as `installed`.
         """
         return configurations(self.hooks, self._place)
 
     def with_conversion(self, definition: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a definition with the place of its conversion, if its versions are converted here."""
+        """Return a definition with the address of the conversion webhook, if its versions are converted here."""
         if definition["metadata"]["name"] not in self.converted:
             return definition
         made = copy.copy(dict(definition))
@@ -195,17 +200,17 @@ class Webhooks:
         return made
 
     def problem(self) -> str:
-        """Return why the webhooks are not served, or not trusted yet, in one line; empty if all is well."""
+        """Return in one line why the webhooks are not served, or not trusted yet; empty if there is no problem."""
         if not self or self._serving is None:
             return ""
         return self._problem() if self._is_serving else "the webhooks are not served yet"
 
     def unregistered(self) -> str:
-        """Return why no API server calls some of the webhooks, in one line; empty if nothing is known to be missing."""
+        """Return in one line why no API server calls some of the webhooks; empty if no reason is known."""
         return self._unregistered()
 
     def start(self, stop: Stop) -> None:
-        """Begin to serve, and return once there is a certificate to present, or `stop` is set.
+        """Start serving, and return once there is a certificate to present, or `stop` is set.
 
         Raises:
             UsageError: The address cannot be bound, there is no certificate, or a package is missing.
@@ -215,7 +220,7 @@ class Webhooks:
         self._is_serving = True
 
     def start_in_process(self) -> None:
-        """Answer from now on, if in process alone; webhooks that are served over TLS wait for `start`."""
+        """Start to answer requests in process, unless the webhooks are served over TLS, which `start` begins."""
         self._is_serving = self._is_serving or self._serving is None
 
     def close(self) -> None:
@@ -276,7 +281,7 @@ class Webhooks:
         return keeper.look
 
     def kept(self) -> list[tuple[Resource[Any], tuple[str, ...], str]]:
-        """Return the objects that certificates of the program's own are kept in: resource, names and namespace."""
+        """Return the objects that store the program's own certificates: resource, names and namespace of each."""
         if not self or self._serving is None or self._serving.folder is not None:
             return []
         from controller_runtime.webhooks.certificates import SECRETS, SUFFIX
@@ -285,7 +290,7 @@ class Webhooks:
         return [(SECRETS, (f"{self._place.name}{SUFFIX}",), self._place.namespace), *shared]
 
     def targets(self) -> list[Target]:
-        """Return the objects that name the authority of these webhooks."""
+        """Return the objects that must have the certificate authorities of these webhooks."""
         kinds = {each["kind"] for each in self.installed_objects()}
         resources = [each for each in (MUTATING, VALIDATING) if each.kind in kinds]
         named = [Target(resource, self._place.name) for resource in resources]

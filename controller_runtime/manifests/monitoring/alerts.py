@@ -13,15 +13,15 @@ from controller_runtime.manifests.monitoring.expressions import maximum, minimum
 
 @attrs.frozen
 class Alert:
-    """One alert.
+    """One alert of Prometheus.
 
     Attributes:
-        name: Its name.
-        expression: It holds for each series that this returns.
-        lasts: How long it must hold, as Prometheus writes durations.
-        severity: `critical` if work has stopped, `warning` if it will, `info` if single objects need a look.
-        summary: The trouble that it reports.
-        remedy: The action to take.
+        name: The name of the alert.
+        expression: The PromQL expression; the alert fires for each series that it returns.
+        lasts: How long the expression must hold before the alert fires, such as `5m`.
+        severity: `critical` if work has stopped, `warning` if it will stop, `info` if single objects need attention.
+        summary: The problem.
+        remedy: The action that an operator should take.
     """
 
     name: str
@@ -185,7 +185,7 @@ def _of_rings(on: str) -> Sequence[Alert]:
 
 
 def rule_groups(name: str, namespace: str) -> list[dict[str, Any]]:
-    """Return the groups of a file of rules, which are also those of a `PrometheusRule`."""
+    """Return the rule groups for a Prometheus rule file or a `PrometheusRule`."""
     rules = [
         {
             "alert": each.name,

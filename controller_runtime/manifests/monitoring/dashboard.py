@@ -21,14 +21,14 @@ How = Literal["rate", "sum", "max", "p50", "p99"]
 
 @attrs.frozen
 class Panel:
-    """One graph.
+    """One graph of a Grafana dashboard.
 
     Attributes:
-        title: Its heading.
-        how: The value that is shown of the metric: its increase per second, its sum, its largest value, or a quantile.
-        metric: The metric; that of a histogram without its suffix.
-        by: The labels by which there are lines.
-        unit: The unit, as Grafana names it.
+        title: The heading.
+        how: The value that is shown: the metric's increase per second, its sum, its largest value, or a quantile.
+        metric: The name of the metric; for a histogram without its suffix.
+        by: The labels; there is one line for each combination of their values.
+        unit: The unit, by its name in Grafana.
     """
 
     title: str
@@ -124,7 +124,7 @@ ROWS: Mapping[str, Sequence[Panel]] = {
 
 
 def expression(panel: Panel) -> str:
-    """Return the expression of a panel."""
+    """Return the PromQL expression of a panel."""
     match panel.how:
         case "rate":
             return per_second(panel.metric, _SELECTOR, _WINDOW, panel.by)
@@ -137,10 +137,11 @@ def expression(panel: Panel) -> str:
 
 
 def dashboard(name: str) -> dict[str, Any]:
-    """Return the dashboard as Grafana imports it.
+    """Return the dashboard of a program, as a JSON document for Grafana.
 
     Args:
-        name: The program's name: its title, and with a prefix its identity, so that an import replaces it.
+        name: The program's name. It is the title and, with a prefix, the uid of the dashboard, so that an import
+            replaces an older one.
     """
     panels: list[dict[str, Any]] = []
     y = 0

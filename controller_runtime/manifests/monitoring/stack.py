@@ -25,12 +25,12 @@ _CONFINED = {
 
 
 def monitoring_files(settings: Settings, *, with_operator: bool) -> Files:
-    """Return the files of a kustomization.
+    """Return the files of a kustomization that runs Prometheus and Grafana for a program.
 
     Args:
-        settings: The choices of the program's deployment.
-        with_operator: The cluster has the Prometheus operator, and a Grafana whose sidecar takes dashboards from config
-            maps: then only the rules and the dashboard are made, for them.
+        settings: The settings of the program's deployment.
+        with_operator: True if the cluster has the Prometheus operator, and a Grafana with a sidecar that loads
+            dashboards from ConfigMaps; then only the rules and the dashboard are made.
     """
     parts = {"dashboard.yaml": [_dashboard(settings)]}
     if with_operator:
