@@ -24,31 +24,32 @@ BACKDATED = timedelta(hours=1)
 
 @attrs.frozen
 class Pair:
-    """A certificate and its private key, both PEM."""
+    """A certificate and its private key, both in PEM form."""
 
     certificate: bytes
     key: bytes = attrs.field(repr=False)
 
 
 def new_authority(name: str, now: datetime, life: timedelta) -> Pair:
-    """Return an authority that signs certificates of servers until `now + life`; its name is cut to 64 characters."""
+    """Return a new certificate authority that is valid until `now + life`; its name is truncated to 64 characters."""
     key, subject = ec.generate_private_key(ec.SECP256R1()), _name(name)
     builder = _builder(subject, subject, key, now, now + life, is_authority=True)
     return _signed(builder, key, key)
 
 
 def new_leaf(authority: Pair, name: str, names: Iterable[str], now: datetime, life: timedelta) -> Pair:
-    """Return a certificate for a server, valid until `now + life` or as long as its authority.
+    """Return a new server certificate, issued by an authority and valid until `now + life`, at most as long as the
+    authority.
 
     Args:
-        authority: Signs it.
-        name: Its common name, which is cut to 64 characters.
-        names: The DNS names and IP addresses of the server; one that is given twice counts once.
-        now: The time at which it is made.
-        life: The time for which it is valid.
+        authority: The authority that issues the certificate.
+        name: The common name, which is truncated to 64 characters.
+        names: The DNS names and IP addresses of the server; duplicates are removed.
+        now: The current time.
+        life: The period of validity.
 
     Raises:
-        ValueError: The authority's key is not one that `new_authority` makes.
+        ValueError: The authority's key is not of the type that `new_authority` creates.
     """
     issuer, signer = x509.load_pem_x509_certificate(authority.certificate), loaded_key(authority.key)
     key = ec.generate_private_key(ec.SECP256R1())
@@ -63,10 +64,10 @@ def new_leaf(authority: Pair, name: str, names: Iterable[str], now: datetime, li
 
 
 def loaded_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
-    """Return a private key of PEM.
+    """Return the private key in a PEM text.
 
     Raises:
-        ValueError: It is not a key, or not one that this module makes.
+        ValueError: The text is not a private key, or not of the type that this module creates.
     """
     key = load_pem_private_key(pem, None)
     if not isinstance(key, ec.EllipticCurvePrivateKey):

@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 
 class ControllerRuntimeError(Exception):
-    """Base of all errors that this package raises on purpose."""
+    """The base class of all errors that this package raises on purpose."""
 
 
 class UsageError(ControllerRuntimeError):
-    """The package was called or configured wrongly; the message says how to correct that."""
+    """The package was called or configured wrongly; the message says how to correct the mistake."""
 
 
 class APIError(ControllerRuntimeError):
@@ -86,11 +86,11 @@ class NotFound(APIError, reasons=("NotFound",), codes=(404,)):
 
 
 class NoSuchKind(NotFound):
-    """The server does not serve the kind: its definition is not installed, or an API is not enabled."""
+    """The server does not serve the kind: its definition is not installed, or its API is not enabled."""
 
 
 class Conflict(APIError, reasons=("Conflict",), codes=(409,)):
-    """The object has changed since it was read: read it again and decide again."""
+    """The object has changed since it was read: read it again, and repeat the decision."""
 
 
 class AlreadyExists(APIError, reasons=("AlreadyExists",)):
@@ -128,11 +128,11 @@ class DecodeError(ControllerRuntimeError):
 
 
 class WaitTimeout(ControllerRuntimeError):
-    """An object did not reach a state in time; the message shows its last state."""
+    """An object did not reach the expected state in time; the message shows its last state."""
 
 
 class CacheSyncTimeout(ControllerRuntimeError):
-    """Caches did not fill in time; the message names each collection and its last error."""
+    """Caches were not filled in time; the message names each collection and its last error."""
 
 
 class StaleCache(ControllerRuntimeError):

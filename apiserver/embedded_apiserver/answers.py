@@ -84,7 +84,7 @@ def tagged(body: bytes, media_type: str, known: str) -> HTTPResponse:
 
     Args:
         body: The document.
-        media_type: Its media type.
+        media_type: The media type of the document.
         known: The `If-None-Match` header of the request, with the entity tags of the client's copies.
     """
     tag = f'"{hashlib.sha256(body).hexdigest().upper()}"'

@@ -106,7 +106,7 @@ def listed(words: Iterable[str], count: int) -> str:
     """Return words separated by commas; of many words only the first ones, and the number of the others.
 
     Args:
-        words: The words. Only the words that are shown are taken from the iterable.
+        words: The words. Only as many as shown are read from the iterable.
         count: The number of all words.
     """
     shown: list[str] = []
@@ -143,7 +143,7 @@ def told(errors: Iterable[T], size: Any = len) -> Told[T]:
     """Return the first of `errors`, and a phrase with the number of the others, which are counted up to `MOST_COUNTED`.
 
     Args:
-        errors: The errors. The iterable may be lazy: only as many as needed are taken.
+        errors: The errors. Only as many as needed are read from the iterable.
         size: A function that returns the length of an error, in characters.
     """
     first: list[T] = []

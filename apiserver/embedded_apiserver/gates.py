@@ -23,7 +23,7 @@ class FeatureGates:
     """The feature gates of a server.
 
     Attributes:
-        sharded_lists: Whether lists and watches can be narrowed by `shardSelector`.
+        sharded_lists: True if lists and watches support the parameter `shardSelector`.
     """
 
     sharded_lists: bool = False

@@ -137,7 +137,7 @@ def no_such_resource() -> StatusError:
 
 
 def already_exists(kind: Named, name: str, *, terminating: bool = False, retry_after: int | None = None) -> StatusError:
-    """Return a 409 for a name that is taken; `terminating` says that the existing object is being deleted.
+    """Return a 409 for a name that is in use; `terminating` is True if the existing object is being deleted.
 
     `retry_after`, in seconds, is for a name that the server generated; None for a name from the client.
     """
@@ -151,7 +151,7 @@ def already_exists(kind: Named, name: str, *, terminating: bool = False, retry_a
 
 
 def conflict(kind: Named, name: str, text: str = OPTIMISTIC_LOCK) -> StatusError:
-    """Return a 409 for an object that was written since the client read it."""
+    """Return a 409 for a write to an object that has changed since the client read it."""
     message = f'Operation cannot be fulfilled on {qualified(kind.plural, kind.group)} "{name}": {text}'
     return StatusError(409, "Conflict", message, details=_details(name, kind.group, kind.plural))
 
@@ -211,7 +211,7 @@ def bad_request(text: str) -> StatusError:
 
 
 def unauthorized() -> StatusError:
-    """Return a 401 for a request with no credentials or wrong ones."""
+    """Return a 401 for a request with missing or wrong credentials."""
     return StatusError(401, "Unauthorized", "Unauthorized")
 
 

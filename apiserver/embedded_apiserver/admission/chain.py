@@ -84,7 +84,7 @@ class Awake(NamedTuple):
 
     @classmethod
     def of(cls, steps: Sequence[Step]) -> Self | None:
-        """Return these steps, sorted into the three groups; None if there are none."""
+        """Return the steps of `steps` in the three groups; None if all groups are empty."""
         checking = [step for step in steps if type(step).validate is not Step.validate]
         found = cls(
             tuple([step for step in steps if type(step).admit is not Step.admit]),

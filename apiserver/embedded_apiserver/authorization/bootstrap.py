@@ -19,7 +19,7 @@ _COLLECTIONS = tuple(kind.resource for kind in (CLUSTER_ROLE, CLUSTER_ROLE_BINDI
 
 
 def provide_bootstrap(storage: Storage, origin: Mapping[str, Any], release: Release = NEWEST) -> None:
-    """Let a storage contain the roles and bindings of a new server.
+    """Provide a storage with the roles and bindings of a new server.
 
     Args:
         storage: The storage.

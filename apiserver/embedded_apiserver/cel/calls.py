@@ -44,7 +44,7 @@ _SILENT = frozenset({"contains", "endsWith", "startsWith", "matches"})
 
 
 def call(node: Call, operands: list[Code], *, is_unsure: bool = False) -> Code:
-    """Return the code of a call, given the code of its operands.
+    """Return the compiled form of a call, given that of its operands.
 
     `is_unsure` is True if operands may have other types than the type checker found; see `makes_unsure`.
     """

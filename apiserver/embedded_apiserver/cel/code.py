@@ -64,5 +64,5 @@ class Code(NamedTuple):
 
 
 def constant(value: Value) -> Code:
-    """Return the code of a constant value, which has no cost."""
+    """Return the compiled form of a constant value, which has no cost."""
     return Code(lambda frame: value, 0, True, value)

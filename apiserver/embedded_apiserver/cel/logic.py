@@ -9,7 +9,7 @@ from embedded_apiserver.cel.values import Optional, Value
 
 
 def junction(left: Code, right: Code, decisive: bool) -> Code:
-    """Return the code of `left && right` (`decisive` is False) or `left || right` (`decisive` is True).
+    """Return the compiled form of `left && right` (`decisive` is False) or `left || right` (`decisive` is True).
 
     If one operand has the decisive value, an error of the other one is ignored.
     """
@@ -51,7 +51,7 @@ def junction(left: Code, right: Code, decisive: bool) -> Code:
 
 
 def conditional(condition: Code, then: Code, otherwise: Code) -> Code:
-    """Return the code of `condition ? then : otherwise`."""
+    """Return the compiled form of `condition ? then : otherwise`."""
     test, yes, no = condition.run, then.run, otherwise.run
     cost_of_yes, cost_of_no = then.cost, otherwise.cost
 
@@ -69,7 +69,7 @@ def conditional(condition: Code, then: Code, otherwise: Code) -> Code:
 
 
 def alternative(left: Code, right: Code, unwraps: bool) -> Code:
-    """Return the code of `left.or(right)`, or of `left.orValue(right)` if `unwraps` is True.
+    """Return the compiled form of `left.or(right)`, or of `left.orValue(right)` if `unwraps` is True.
 
     A value of `left` that is not optional counts as present.
     """
@@ -88,7 +88,10 @@ def alternative(left: Code, right: Code, unwraps: bool) -> Code:
 
 
 def not_strictly_false(inner: Code) -> Code:
-    """Return the code of a test that is True unless the value of `inner` is False; it is True for an error as well."""
+    """Return the compiled form of a test that is True unless the value of `inner` is False.
+
+    If the evaluation of `inner` fails, the test is True as well.
+    """
     test = inner.run
 
     def run(frame: Frame) -> Value:

@@ -80,9 +80,9 @@ def _pairs(over: Value) -> Iterable[tuple[Value, Value]]:
 
 
 def quantified(loop: Loop, decisive: bool) -> Code:
-    """Return the code of `all` (`decisive` is False) or `exists` (`decisive` is True), which end at the decisive value.
+    """Return the compiled form of `all` (`decisive` is False) or `exists` (`decisive` is True).
 
-    If one element has the decisive value, errors of others are ignored.
+    The loop ends at the first element with the decisive value. If there is one, errors of other elements are ignored.
     """
     test, cost = loop.body.run, loop.body.cost + (4 if decisive else 3)
 
@@ -108,7 +108,7 @@ def quantified(loop: Loop, decisive: bool) -> Code:
 
 
 def exactly_one(loop: Loop) -> Code:
-    """Return the code of `exists_one`."""
+    """Return the compiled form of the macro `exists_one`."""
     test, cost = loop.body.run, loop.body.cost
 
     def run(frame: Frame) -> Value:
@@ -141,7 +141,7 @@ def _passes(keep: Code | None) -> Callable[[Frame], bool] | None:
 
 
 def into_list(loop: Loop) -> Code:
-    """Return the code of `map`, `filter` or `transformList`."""
+    """Return the compiled form of the macro `map`, `filter` or `transformList`."""
     made, more, passes = loop.body.run, loop.body.cost + 12, _passes(loop.keep)
 
     def run(frame: Frame) -> Value:
@@ -158,7 +158,9 @@ def into_list(loop: Loop) -> Code:
 
 
 def into_map(loop: Loop) -> Code:
-    """Return the code of `transformMap` or `transformMapEntry`, whose resulting keys must be unique."""
+    """Return the compiled form of the macro `transformMap` or `transformMapEntry`. The resulting keys must be
+    unique.
+    """
     made, more, passes = loop.body.run, loop.body.cost + 3, _passes(loop.keep)
 
     def run(frame: Frame) -> Value:
@@ -190,7 +192,7 @@ def _insert(into: dict[Value, Value], entry: dict[Value, Value]) -> None:
 
 
 def bound(value: Code, slot: int, result: Code) -> Code:
-    """Return the code of `cel.bind`: `result` is evaluated with `value` in a slot."""
+    """Return the compiled form of `cel.bind`: `result` is evaluated with `value` in the slot of the variable."""
     made, read = value.run, result.run
 
     def run(frame: Frame) -> Value:

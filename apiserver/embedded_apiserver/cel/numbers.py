@@ -21,7 +21,7 @@ def as_int(value: int) -> int:
     """Return `value` unchanged if it fits into a signed integer of 64 bits.
 
     Raises:
-        EvaluationError: It does not fit.
+        EvaluationError: The value does not fit.
     """
     if _LEAST <= value <= _MOST:
         return value
@@ -32,7 +32,7 @@ def as_uint(value: int) -> Uint:
     """Return `value` as an unsigned integer of 64 bits.
 
     Raises:
-        EvaluationError: It does not fit.
+        EvaluationError: The value is negative or does not fit.
     """
     if 0 <= value < 2**64:
         return Uint(value)
@@ -43,7 +43,7 @@ def as_duration(nanoseconds: int) -> Duration:
     """Return a duration of this length, which must fit into 64 bits.
 
     Raises:
-        EvaluationError: It does not fit.
+        EvaluationError: The length does not fit.
     """
     if _LEAST <= nanoseconds <= _MOST:
         return Duration(nanoseconds)
@@ -54,7 +54,7 @@ def as_timestamp(nanoseconds: int) -> Timestamp:
     """Return the time at this number of nanoseconds since 1970.
 
     Raises:
-        EvaluationError: It is not in the years 1 to 9999.
+        EvaluationError: The time is not in the years 1 to 9999.
     """
     if FIRST_SECOND * _BILLION <= nanoseconds < (LAST_SECOND + 1) * _BILLION:
         return Timestamp(nanoseconds)
@@ -100,7 +100,7 @@ def whole(value: float) -> int:
     """Return a floating-point number without its fraction, as an integer.
 
     Raises:
-        EvaluationError: It is not strictly within the range of integers of 64 bits.
+        EvaluationError: The number is NaN, or not within the range of integers of 64 bits.
     """
     if math.isnan(value) or not float(_LEAST) < value < 2.0**63:
         raise EvaluationError("integer overflow")
@@ -111,7 +111,7 @@ def unsigned_whole(value: float) -> Uint:
     """Return a floating-point number without its fraction, as an unsigned integer.
 
     Raises:
-        EvaluationError: It is negative or too large.
+        EvaluationError: The number is NaN, negative or too large.
     """
     if math.isnan(value) or not 0 <= value < 2.0**64:
         raise EvaluationError("unsigned integer overflow")

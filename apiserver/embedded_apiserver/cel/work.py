@@ -123,7 +123,10 @@ def formatting(meter: Meter, arguments: Sequence[Value]) -> None:
 
 
 def compiling(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count the steps of compiling a regular expression, the second argument. An invalid pattern is not counted."""
+    """Count the steps of compiling a regular expression, the second argument.
+
+    An invalid pattern causes no error here, because the call will report it.
+    """
     with contextlib.suppress(NoPattern):
         meter.pattern(arguments[1])
 

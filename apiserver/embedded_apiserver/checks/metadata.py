@@ -52,7 +52,7 @@ def name_causes(kind: Kind, metadata: Mapping[str, Any]) -> list[Cause]:
 
 
 def label_causes(labels: Mapping[str, str], field: str) -> Iterator[Cause]:
-    """Return the validation errors of labels, or of another map with the same rules; all have the path `field`."""
+    """Return the validation errors of labels, or of another map with the same rules; `field` is the path of the map."""
     for key, value in labels.items():
         for text in names.qualified_name_errors(key):
             yield invalid(field, key, text)

@@ -25,7 +25,7 @@ _REGISTERED = "apiservices.apiregistration.k8s.io"
 
 
 def provide_recorded(storage: Storage, origin: Mapping[str, Any], kinds: Kinds, release: Release = NEWEST) -> None:
-    """Let a storage contain a new server's priority classes, flow control, network and API service objects.
+    """Provide a storage with the priority classes, flow control, network and API service objects of a new server.
 
     They are created at the first use of their collection.
 

@@ -43,7 +43,7 @@ class Checks(NamedTuple):
     before_metadata: bool = False
 
     def causes_of_change(self, old: Object, new: Object, subresource: str) -> Iterable[Cause]:
-        """Return the validation errors of an update."""
+        """Return the validation errors of an update of an object, or of one of its subresources."""
         rule = self.status if subresource == "status" else self.parts.get(subresource, self.change)
         return self.new(new) if rule is None else rule(old, new)
 

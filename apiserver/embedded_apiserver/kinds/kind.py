@@ -91,7 +91,8 @@ class Kind:
         cells: The functions for the cells of tables, by column; None if a real server has no table code for the kind.
         row_conditions: A function that returns the conditions of an object's table row; None if rows have none.
         row_order: A function that returns the sort key of an object's table row; None for the order of the list.
-        stored_as: The kind as which its objects are stored, if that is another group or API version; otherwise None.
+        stored_as: The kind in whose form its objects are stored, if that has another group or API version; otherwise
+            None.
         deprecation: The warning in each response; empty if the kind is not deprecated.
         release: The served Kubernetes release, whose schema, defaults and columns are used.
         newest: The same kind in the newest release; None if this is the newest release.
@@ -205,7 +206,7 @@ class Kind:
 
     @property
     def stored(self) -> Kind:
-        """The kind as which the objects are stored; for most kinds the kind itself."""
+        """The kind in whose form the objects are stored; for most kinds the kind itself."""
         return self.stored_as or self
 
     @property
@@ -258,7 +259,7 @@ class Kinds:
         return self._by_path.get((group, version, plural))
 
     def named(self, api_version: str, kind: str) -> Kind | None:
-        """Return the kind as which objects with this `apiVersion` and `kind` are stored; None if there is none."""
+        """Return the stored kind of objects with this `apiVersion` and `kind`; None if there is none."""
         return self._by_name.get((api_version, kind))
 
     def groups(self) -> list[str]:

@@ -72,10 +72,10 @@ class PerturbedServer:
     Attributes:
         filter: Changes watches; None for no change.
         past: The resource whose lists show an old state; None for none.
-        watched: The resources of which there was a watch.
+        watched: The resources that have been watched.
         watches: The number of watch requests.
         listed: The number of lists of each resource, without further pages and streamed lists.
-        any_version: The resources of which there was a list of any version, in pages or streamed.
+        any_version: The resources that have been listed with `resourceVersion=0`, in pages or as a stream.
         requests: The number of requests; exact only in a simulation, where one thread runs at a time.
 
     Threads: any.
@@ -99,7 +99,7 @@ class PerturbedServer:
         self._inner: Handler = inner or server
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> Answer:
-        """Return the response to `request`; see `Handler.handle`."""
+        """Return the response to `request`, perturbed where `on_write`, `filter` or `past` require that."""
         self.requests += 1
         route = find_route(self._server.kinds, request.path.rstrip("/"))
         if route is None:

@@ -15,7 +15,7 @@ _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 def never() -> bool:
-    """Return False."""
+    """Return False. It is the default for `is_urgent`."""
     return False
 
 

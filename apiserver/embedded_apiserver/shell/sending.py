@@ -31,7 +31,7 @@ class _Abortable(Protocol):
 
 
 def progress() -> asyncio.Timeout:
-    """Return the timeout for one wait until a client reads more of a response."""
+    """Return a timeout context for waiting until a client reads more of a response."""
     return asyncio.timeout(_STALL_LIMIT)
 
 

@@ -50,11 +50,11 @@ class Watches:
         self._line = self._chunk = b""
 
     def add(self, watcher: Watcher) -> None:
-        """Add a watch."""
+        """Add an open watch."""
         self._open[watcher] = None
 
     def remove(self, watcher: Watcher) -> None:
-        """Remove a watch. Idempotent."""
+        """Remove a watch that has ended. Idempotent."""
         self._open.pop(watcher, None)
         self._due.pop(watcher, None)
 

@@ -102,7 +102,7 @@ class Log:
         self._oldest = version
 
     def position(self, version: int) -> int:
-        """Return the position of the first change after `version`.
+        """Return the position of the first change after the resourceVersion `version`.
 
         Raises:
             Compacted: Some of the changes after it have been dropped.

@@ -58,7 +58,7 @@ def drafts_of(recorded: Mapping[str, Iterable[Mapping[str, Any]]]) -> Drafts:
 def provide_drafts(
     storage: Storage, collections: Iterable[str], drafts: Callable[[], Drafts], origin: Mapping[str, Any]
 ) -> None:
-    """Let collections of a storage contain recorded objects; they are created at the first use of the collection.
+    """Provide collections of a storage with recorded objects, which are created at the first use of the collection.
 
     Args:
         storage: The storage.

@@ -16,12 +16,12 @@ class Settling:
     its own, no thread waits for another, and after each change a run of the function begins.
 
     Args:
-        host: Provides the lock.
+        host: The source of locks.
         name: The label of the lock.
         act: The function, which acts on the current state. It never runs twice at the same time, so state that only it
             uses needs no lock. Its exception is raised by `settle`, and the next report runs it again.
 
-    Threads: any. The lock guards two flags and is not held while `act` runs, so `act` may itself cause a report.
+    Threads: any. No lock is held while `act` runs, so `act` may itself call `settle`.
     """
 
     def __init__(self, host: Host, name: str, act: Callable[[], None]) -> None:

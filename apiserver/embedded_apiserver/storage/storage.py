@@ -94,7 +94,7 @@ class Storage:
         return (found := self._collections.get(collection)) is None or not found.objects
 
     def provide(self, collection: str, make: Callable[[int], Iterable[Stored]]) -> None:
-        """Let a collection contain the objects that `make` returns, except those whose keys it already has.
+        """Provide a collection with the objects that `make` returns, except those whose keys it already has.
 
         `make` gets the version of the objects. It is called at the first use of the collection, under the storage's
         lock. Such an object enters the journal only when it is changed, so a deleted one exists again after a restart.

@@ -48,7 +48,7 @@ class Front:
         return rounds[-1] if rounds else None
 
     def begin(self, begun: Round) -> None:
-        """Make a round the current one, until its end."""
+        """Begin a round: pass requests to it until `end` is called."""
         self._rounds = (*self._rounds, begun)
 
     def replace(self, old: Round, new: Round) -> None:

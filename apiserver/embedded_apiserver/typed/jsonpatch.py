@@ -74,7 +74,7 @@ def operations_in(patch: Any) -> list[Operation]:
 
 
 def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
-    """Return `document` after all operations of a JSON patch.
+    """Return `document` with all operations of a JSON patch applied.
 
     Raises:
         StatusError: 400, the patch is not a list of operations; 413, it has too many operations or its result too many

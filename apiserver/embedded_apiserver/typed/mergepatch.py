@@ -8,7 +8,9 @@ from typing import Any
 
 
 def apply(current: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `current` after a JSON merge patch; `current` itself if nothing changes. `current` is never modified."""
+    """Return `current` with a JSON merge patch applied; `current` itself if nothing changes. `current` is never
+    modified.
+    """
     before: dict[str, Any] = current if type(current) is dict else {}
     return with_changes(
         before, {name: apply(before.get(name), new) if type(new) is dict else new for name, new in patch.items()}

@@ -60,7 +60,7 @@ def check_patch_type(kind: Kind, content_type: str) -> None:
 
 
 def apply_patch(kind: Kind, content_type: str, current: Mapping[str, Any], patch: bytes) -> dict[str, Any]:
-    """Return `current` after a patch. It is not modified; unchanged parts are shared with the result.
+    """Return `current` with a patch applied. `current` is not modified; unchanged parts are shared with the result.
 
     The result has kind and apiVersion, which a patch may test or change. It is not validated yet: pass it to `admit`
     with `old=current`.

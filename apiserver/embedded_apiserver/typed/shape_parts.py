@@ -19,7 +19,7 @@ unknown fields. It returns the value in stored form, and raises `Misshapen`."""
 
 
 class Misshapen(Exception):
-    """A value has the wrong type; the message begins with its path."""
+    """A value has a wrong type; the message begins with the path of the value."""
 
 
 def path_of(place: Place) -> str:

@@ -109,7 +109,9 @@ def defaults_of(name: str, release: Release = NEWEST) -> Mapping[str, Any]:
 
 @functools.cache
 def off_in(release: Release) -> Mapping[str, Collection[str]]:
-    """Return, by type, the fields that a default server of a release accepts, but does not store."""
+    """Return, by type, the fields that a server of a release accepts, but does not store, in its default
+    configuration.
+    """
     newest = {name: dict.fromkeys(fields) for name, fields in _OFF.items()}
     found: Mapping[str, Collection[str]] = as_in(str(release), "off", newest)
     return found

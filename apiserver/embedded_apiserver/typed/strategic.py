@@ -28,7 +28,7 @@ Key = Callable[[Any], Any]
 
 
 def apply(schema: Schema, current: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `current` after a strategic merge patch. Unchanged parts are shared with `current`.
+    """Return `current` with a strategic merge patch applied. Unchanged parts are shared with `current`.
 
     Raises:
         StatusError: 400, a directive is malformed or an element lacks its merge key; 422, `$retainKeys` leaves out a

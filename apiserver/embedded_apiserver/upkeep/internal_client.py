@@ -43,7 +43,7 @@ class InternalClient:
             self._headers["authorization"] = f"Bearer {token}"
 
     def create(self, kind: Kind, namespace: str, obj: Mapping[str, object]) -> bool:
-        """Create an object; `namespace` is empty for a cluster-scoped kind."""
+        """Create an object in a namespace, which is empty for a cluster-scoped kind."""
         collection = path_of(Item(kind, f"{namespace}/" if namespace else "")).rstrip("/")
         return self._ask("POST", collection, obj)
 

@@ -21,7 +21,7 @@ class Item(NamedTuple):
     """The kind and key of an object in the storage.
 
     Attributes:
-        kind: The kind as which the object is stored.
+        kind: The kind in whose form the object is stored.
         key: The key of the object in the kind's collection.
     """
 

@@ -63,7 +63,7 @@ class PodParts:
         self._deletion = deletion
 
     def create(self, route: Route, content: Content) -> None:
-        """Carry out a POST to `binding` or `eviction` of a pod, or of a Binding, which has the name of its pod."""
+        """Carry out a POST to the subresource `binding` or `eviction` of a pod, or of a Binding object for a pod."""
         options = WriteOptions.parse(content.query, CREATE_OPTIONS)
         do = {"": (BINDING, self._bind), "binding": (BINDING, self._bind), "eviction": (EVICTION, self._evict)}
         kind, act = do[route.subresource]

@@ -86,10 +86,10 @@ def check_prunable(kind: Kind, mine: Sequence[Entry], others: Sequence[Entry], m
 
 
 def check_existing(kind: Kind, live: Object) -> None:
-    """Refuse to apply to an object without `managedFields` if it does not match the types of the requested API version.
+    """Refuse a server-side apply to an object without `managedFields` that does not match the requested API version.
 
     Raises:
-        NotComparable: The object does not match the types.
+        NotComparable: The object does not match the types of that version.
     """
     if len(kind.versions) > 1 or kind == SERVICE_ACCOUNT:
         _check_own(

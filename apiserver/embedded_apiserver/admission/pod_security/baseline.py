@@ -31,7 +31,7 @@ _HANDLERS = ("httpGet", "tcpSocket")
 
 
 def capabilities(_: Object, spec: Object) -> Violation | None:
-    """Refuse pods whose containers add capabilities that are not among the default ones."""
+    """Return a violation if containers of the pod add capabilities that are not among the default ones."""
     if not (bad := names_of(spec, lambda one: bool(_added(one)))):
         return None
     values = sorted({value for one in all_containers(spec) for value in _added(one)})
@@ -45,19 +45,19 @@ def _added(container: Object) -> list[str]:
 
 
 def host_namespaces(_: Object, spec: Object) -> Violation | None:
-    """Refuse pods that use the network, process or IPC namespace of their node."""
+    """Return a violation if the pod uses the network, process or IPC namespace of its node."""
     bad = [f"{name}=true" for name in _HOST_NAMESPACES if spec.get(name)]
     return Violation("host namespaces", ", ".join(bad)) if bad else None
 
 
 def host_path_volumes(_: Object, spec: Object) -> Violation | None:
-    """Refuse pods with `hostPath` volumes, which are directories of the node."""
+    """Return a violation if the pod has `hostPath` volumes, which are directories of the node."""
     bad = [volume.get("name", "") for volume in spec.get("volumes") or () if volume.get("hostPath") is not None]
     return Violation("hostPath volumes", named("volume", bad)) if bad else None
 
 
 def host_ports(_: Object, spec: Object) -> Violation | None:
-    """Refuse pods with a `hostPort`, which opens a port of the node."""
+    """Return a violation if a container has a `hostPort`, which opens a port of the node."""
     if not (bad := names_of(spec, lambda one: bool(_host_ports(one)))):
         return None
     ports = sorted({str(port) for one in all_containers(spec) for port in _host_ports(one)})
@@ -70,7 +70,7 @@ def _host_ports(container: Object) -> list[int]:
 
 
 def hosts_of_probes(_: Object, spec: Object) -> Violation | None:
-    """Refuse pods whose probes or lifecycle hooks name another host than the pod."""
+    """Return a violation if a probe or a lifecycle hook names another host than the pod."""
     if not (bad := sorted(set(names_of(spec, lambda one: any(_hosts(one)))))):
         return None
     hosts = sorted({host for one in all_containers(spec) for host in _hosts(one)})
@@ -87,7 +87,7 @@ def _hosts(container: Object) -> Iterator[str]:
 
 
 def privileged(_: Object, spec: Object) -> Violation | None:
-    """Refuse pods with privileged containers."""
+    """Return a violation if a container is privileged."""
     bad = names_of(spec, lambda one: bool(context(one).get("privileged")))
     return (
         Violation("privileged", f"{named('container', bad)} must not set securityContext.privileged=true")
@@ -97,7 +97,9 @@ def privileged(_: Object, spec: Object) -> Violation | None:
 
 
 def proc_mount(_: Object, spec: Object) -> Violation | None:
-    """Refuse pods with a `procMount` other than `Default`, which exposes parts of `/proc` that are otherwise hidden."""
+    """Return a violation if a container has a `procMount` other than `Default`, which exposes hidden parts of
+    `/proc`.
+    """
     if not (bad := names_of(spec, lambda one: _proc_mount(one) != "Default")):
         return None
     values = sorted({_proc_mount(one) for one in all_containers(spec)} - {"Default"})
@@ -106,7 +108,7 @@ def proc_mount(_: Object, spec: Object) -> Violation | None:
 
 
 def proc_mount_of_own_users(metadata: Object, spec: Object) -> Violation | None:
-    """Check as `proc_mount` does, except pods with their own user namespace."""
+    """Return the violation found by `proc_mount`; None if the pod has its own user namespace."""
     return None if has_own_users(spec) else proc_mount(metadata, spec)
 
 
@@ -116,7 +118,9 @@ def _proc_mount(container: Object) -> str:
 
 
 def sysctls(*allowed: str) -> CheckPod:
-    """Return a check that refuses pods with kernel parameters (`sysctls`) other than those in `allowed`."""
+    """Return a check for kernel parameters (`sysctls`): it finds a violation if the pod sets one that is not in
+    `allowed`.
+    """
 
     def check(_: Object, spec: Object) -> Violation | None:
         names = [one.get("name", "") for one in context(spec).get("sysctls") or ()]
@@ -127,7 +131,7 @@ def sysctls(*allowed: str) -> CheckPod:
 
 
 def windows_host_process(_: Object, spec: Object) -> Violation | None:
-    """Refuse pods with `hostProcess`, by which Windows containers run as processes of the node."""
+    """Return a violation if a container sets `hostProcess`, so that it runs as a process of its Windows node."""
     if not (who := setters(spec, lambda one: bool(part(one, "windowsOptions").get("hostProcess")))):
         return None
     return Violation("hostProcess", f"{' and '.join(who)} must not set securityContext.windowsOptions.hostProcess=true")

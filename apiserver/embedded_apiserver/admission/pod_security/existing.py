@@ -44,7 +44,7 @@ def warnings_of(
     Args:
         namespace: The name of the namespace.
         pods: The pods of the namespace, as returned by `in_order`.
-        asked: The new level.
+        asked: The level to be enforced.
         newest: The minor version of the newest known release.
         is_late: A function that returns True when the time for the check is over.
     """

@@ -20,8 +20,8 @@ _ARMORED = ("RuntimeDefault", "Localhost")
 
 
 def app_armor(metadata: Object, spec: Object) -> Violation | None:
-    """Refuse pods with AppArmor profiles other than `RuntimeDefault` and `Localhost`, set by a field or an
-    annotation.
+    """Return a violation if a field or annotation has an AppArmor profile other than `RuntimeDefault` and
+    `Localhost`.
     """
     who = setters(spec, _is_unarmored)
     values = sorted({_armor(one) or "" for one in contexts(spec) if _is_unarmored(one)})
@@ -50,7 +50,9 @@ def _is_bad_annotation(key: str, value: str) -> bool:
 
 
 def se_linux(*allowed: str) -> CheckPod:
-    """Return a check that refuses pods with the SELinux options `user` or `role`, or with a type not in `allowed`."""
+    """Return a check for SELinux options: it finds a violation if the pod sets `user`, `role`, or a type not in
+    `allowed`.
+    """
 
     def is_bad_type(options: Object) -> bool:
         return options.get("type", "") not in ("", *allowed)

@@ -28,21 +28,19 @@ _OTHER_VOLUMES = (
 
 
 def privilege_escalation(_: Object, spec: Object) -> Violation | None:
-    """Refuse pods with containers that do not set `allowPrivilegeEscalation` to false."""
+    """Return a violation if a container does not set `allowPrivilegeEscalation` to false."""
     bad = names_of(spec, lambda one: context(one).get("allowPrivilegeEscalation") is not False)
     must = "must set securityContext.allowPrivilegeEscalation=false"
     return Violation("allowPrivilegeEscalation != false", f"{named('container', bad)} {must}") if bad else None
 
 
 def privilege_escalation_linux(metadata: Object, spec: Object) -> Violation | None:
-    """Check as `privilege_escalation` does, except Windows pods, which do not have that field."""
+    """Return the violation found by `privilege_escalation`; None for a Windows pod, which lacks that field."""
     return None if is_windows(spec) else privilege_escalation(metadata, spec)
 
 
 def capabilities(_: Object, spec: Object) -> Violation | None:
-    """Refuse pods with containers that do not drop `ALL` capabilities, or that add one other than
-    `NET_BIND_SERVICE`.
-    """
+    """Return a violation if a container does not drop `ALL` capabilities, or adds one other than `NET_BIND_SERVICE`."""
     details = []
     if keeping := names_of(spec, lambda one: "ALL" not in _capabilities(one, "drop")):
         details.append(f'{named("container", keeping)} must set securityContext.capabilities.drop=["ALL"]')
@@ -54,7 +52,7 @@ def capabilities(_: Object, spec: Object) -> Violation | None:
 
 
 def capabilities_linux(metadata: Object, spec: Object) -> Violation | None:
-    """Check as `capabilities` does, except Windows pods, which have no capabilities."""
+    """Return the violation found by `capabilities`; None for a Windows pod, which has no capabilities."""
     return None if is_windows(spec) else capabilities(metadata, spec)
 
 
@@ -67,7 +65,7 @@ def _added(container: Object) -> list[str]:
 
 
 def volumes(_: Object, spec: Object) -> Violation | None:
-    """Refuse pods with volumes of types such as `hostPath` or `nfs`, which give access beyond the pod and the API."""
+    """Return a violation if the pod has volumes of types such as `hostPath` or `nfs`, which reach beyond the pod."""
     kinds = [(one.get("name", ""), kind) for one in spec.get("volumes") or () if (kind := _bad_volume(one))]
     if not kinds:
         return None
@@ -84,7 +82,7 @@ def _bad_volume(volume: Object) -> str:
 
 
 def non_root(_: Object, spec: Object) -> Violation | None:
-    """Refuse pods with containers that may run as root, by the security context of the container or of the pod."""
+    """Return a violation if a container may run as root, by its own security context or that of the pod."""
     reason, field = "runAsNonRoot != true", "securityContext.runAsNonRoot"
     if who := setters(spec, lambda one: one.get("runAsNonRoot") is False):
         return Violation(reason, f"{' and '.join(who)} must not set {field}=false")
@@ -95,16 +93,22 @@ def non_root(_: Object, spec: Object) -> Violation | None:
 
 
 def non_root_but_own_users(metadata: Object, spec: Object) -> Violation | None:
-    """Check as `non_root` does, except pods with their own user namespace, whose root user is not that of the node."""
+    """Return the violation found by `non_root`; None if the pod has its own user namespace.
+
+    The root user of such a pod is not the root user of the node.
+    """
     return None if has_own_users(spec) else non_root(metadata, spec)
 
 
 def user(_: Object, spec: Object) -> Violation | None:
-    """Refuse pods with `runAsUser: 0`, which is the root user."""
+    """Return a violation if the pod or a container sets `runAsUser: 0`, the root user."""
     who = setters(spec, lambda one: one.get("runAsUser") == 0)
     return Violation("runAsUser=0", f"{' and '.join(who)} must not set runAsUser=0") if who else None
 
 
 def user_but_own_users(metadata: Object, spec: Object) -> Violation | None:
-    """Check as `user` does, except pods with their own user namespace, whose root user is not that of the node."""
+    """Return the violation found by `user`; None if the pod has its own user namespace.
+
+    The root user of such a pod is not the root user of the node.
+    """
     return None if has_own_users(spec) else user(metadata, spec)

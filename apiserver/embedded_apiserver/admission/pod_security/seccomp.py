@@ -24,7 +24,7 @@ _REASON = "seccompProfile"
 
 
 def by_annotations(metadata: Object, spec: Object) -> Violation | None:
-    """Refuse pods with an annotation that names a seccomp profile which is not allowed."""
+    """Return a violation if an annotation names a seccomp profile that is not allowed."""
     annotations = part(metadata, "annotations")
     keys = {SECCOMP, *(SECCOMP_OF + one.get("name", "") for one in all_containers(spec))}
     found = {key: value for key, value in annotations.items() if key in keys}
@@ -33,14 +33,14 @@ def by_annotations(metadata: Object, spec: Object) -> Violation | None:
 
 
 def of_baseline(_: Object, spec: Object) -> Violation | None:
-    """Refuse pods with seccomp profiles other than `RuntimeDefault` and `Localhost`."""
+    """Return a violation if a field has a seccomp profile other than `RuntimeDefault` and `Localhost`."""
     if who := setters(spec, _is_bad):
         return _refused(who, spec)
     return None
 
 
 def of_restricted(_: Object, spec: Object) -> Violation | None:
-    """Refuse the pods that `of_baseline` refuses, and pods with containers for which no seccomp profile is set."""
+    """Return a violation found by `of_baseline`, or if no seccomp profile is set for a container."""
     if who := setters(spec, _is_bad):
         return _refused(who, spec)
     if _type(context(spec)) is not None:
@@ -51,7 +51,7 @@ def of_restricted(_: Object, spec: Object) -> Violation | None:
 
 
 def of_restricted_linux(metadata: Object, spec: Object) -> Violation | None:
-    """Check as `of_restricted` does, except Windows pods, which have no seccomp profiles."""
+    """Return the violation found by `of_restricted`; None for a Windows pod, which has no seccomp profiles."""
     return None if is_windows(spec) else of_restricted(metadata, spec)
 
 

@@ -39,7 +39,7 @@ _NULLS = {
 
 
 def applied_by_policy(kind: Kind, shown: Object, configuration: Object) -> Object:
-    """Return an object with a policy's configuration merged into it and decoded again, without kind and apiVersion.
+    """Return the result of applying a policy's configuration to an object: decoded, without kind and apiVersion.
 
     Raises:
         Failed: The configuration does not match the schema of the kind, or sets a part of an atomic list, map or
@@ -67,7 +67,7 @@ def applied_by_policy(kind: Kind, shown: Object, configuration: Object) -> Objec
 
 
 def patched_by_policy(kind: Kind, shown: Object, operations: Sequence[Any]) -> Object:
-    """Return an object after a policy's JSON patch, decoded again, without kind and apiVersion.
+    """Return the result of a policy's JSON patch to an object: decoded, without kind and apiVersion.
 
     If a `test` operation fails, the patch changes nothing.
 

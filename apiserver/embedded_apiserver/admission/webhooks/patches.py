@@ -21,7 +21,7 @@ _KNOWN = ("add", "replace", "remove", "copy", "move", "test")
 
 
 def patched_by_webhook(kind: Kind, shown: Object, operations: Sequence[Any]) -> Object:
-    """Return an object after a webhook's JSON patch, decoded again with defaults, without kind and apiVersion.
+    """Return the result of a webhook's JSON patch to an object: decoded, with defaults, without kind and apiVersion.
 
     Args:
         kind: The kind of the object.

@@ -60,7 +60,7 @@ def nominal_estimate(_: Sequence[Operand]) -> CallEstimate:
 
 
 def read(factor: float = 1) -> Cost:
-    """Return a function that computes the cost of reading the first argument `factor` times."""
+    """Return a function that computes the cost of reading the first argument, multiplied by `factor`."""
 
     def cost(arguments: Sequence[Value], _: Value) -> int:
         return math.ceil(size_of(arguments[0]) * factor * TRAVERSAL)
@@ -69,7 +69,7 @@ def read(factor: float = 1) -> Cost:
 
 
 def read_estimate(factor: float = 1, *, is_result: bool = False) -> Estimate:
-    """Return a function that estimates the cost of reading the first argument `factor` times.
+    """Return a function that estimates the cost of reading the first argument, multiplied by `factor`.
 
     `is_result` is True if the result has the same size as the argument.
     """

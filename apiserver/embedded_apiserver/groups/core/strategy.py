@@ -122,5 +122,5 @@ def new_account(obj: Object) -> Object:
 
 
 def updated_account(old: Object, made: Object, subresource: str) -> Object:
-    """Return an updated service account; see `new_account`."""
+    """Return an updated ServiceAccount whose references to secrets have only names."""
     return new_account(made)

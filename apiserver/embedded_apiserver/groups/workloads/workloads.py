@@ -106,7 +106,7 @@ def new_daemon_set(obj: Object) -> Iterator[Cause]:
 
 
 def daemon_set_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a DaemonSet; that of a changed selector comes first."""
+    """Return the validation errors of an update of a DaemonSet, beginning with the error for a changed selector."""
     before, after = part(old, "spec"), part(new, "spec")
     if before != after:
         yield from same_selector(before, after)
