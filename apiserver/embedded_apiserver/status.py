@@ -110,9 +110,7 @@ class StatusError(Exception):
 
 
 def qualified(name: str, group: str) -> str:
-    """Return the name of a kind or resource with its group, as in messages: `leases.coordination.k8s.io`, or
-    `nodes`.
-    """
+    """Return the name of a kind or resource with its group, such as `leases.coordination.k8s.io` or `nodes`."""
     return f"{name}.{group}" if group else name
 
 
@@ -123,9 +121,7 @@ def _details(name: str, group: str, kind: str, causes: Sequence[Cause] = ()) -> 
 
 
 def not_found(kind: Named, name: str, called: str = "") -> StatusError:
-    """Return a 404 for an object that does not exist; a non-empty `called` replaces the kind's plural in the
-    message.
-    """
+    """Return a 404 for an object that does not exist; `called` replaces the kind's plural if it is not empty."""
     plural = called or kind.plural
     message = f'{qualified(plural, kind.group)} "{name}" not found'
     return StatusError(404, "NotFound", message, details=_details(name, kind.group, plural))
@@ -247,9 +243,7 @@ def not_acceptable(accepted: Sequence[str]) -> StatusError:
 
 
 def expired(text: str, continue_: str | None = None) -> StatusError:
-    """Return a 410 for a resourceVersion that is no longer in the history; `continue_` is a token to continue a
-    list.
-    """
+    """Return a 410 for a resourceVersion that is not in the history; `continue_` is a token for lists."""
     return StatusError(410, "Expired", text, continue_=continue_)
 
 
@@ -264,9 +258,7 @@ def too_many_values() -> StatusError:
 
 
 def unsupported_media_type(accepted: Sequence[str] = ()) -> StatusError:
-    """Return a 415 for a body of an unsupported media type; without `accepted`, the short message for an unknown patch
-    type.
-    """
+    """Return a 415 for an unsupported media type; without `accepted`, with the message for unknown patches."""
     if not accepted:
         return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
     types = ", ".join(accepted)

@@ -67,9 +67,7 @@ class Objects:
         self._tail = Tail(host, storage, guard, admitting or Admitting(host, storage))
 
     def get(self, route: Route, version: str = "") -> Stored:
-        """Return one object. `version` is the minimum resourceVersion, as sent by the client; a newer one than the
-        server's is refused.
-        """
+        """Return one object. The client requests a state that is at least as new as the resourceVersion `version`."""
         is_cached = route.kind.is_cached
         if version and (asked := version_number(version, of_list=not is_cached)) > self._storage.version:
             raise too_large_version(asked, self._storage.version, is_cached=is_cached)

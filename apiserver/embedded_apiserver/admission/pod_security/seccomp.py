@@ -40,7 +40,7 @@ def of_baseline(_: Object, spec: Object) -> Violation | None:
 
 
 def of_restricted(_: Object, spec: Object) -> Violation | None:
-    """Return a violation found by `of_baseline`, or if no seccomp profile is set for a container."""
+    """Return the violation found by `of_baseline`, or one if no seccomp profile is set for a container."""
     if who := setters(spec, _is_bad):
         return _refused(who, spec)
     if _type(context(spec)) is not None:

@@ -37,7 +37,7 @@ def context(owner: Object) -> Object:
 
 
 def contexts(spec: Object) -> Iterator[Object]:
-    """Yield the security contexts of a pod and of its containers, by the pod's spec."""
+    """Yield the security contexts of a pod and of its containers; `spec` is the spec of the pod."""
     yield context(spec)
     yield from map(context, all_containers(spec))
 
