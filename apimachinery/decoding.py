@@ -28,7 +28,7 @@ def decoder_of(shape: type[T] | Any, dec_hook: Callable[[type, Any], Any] | None
     """Return a function that decodes JSON into values of the type `shape`.
 
     Args:
-        shape: The type that the JSON has: a class, or an annotation such as `list[Operation]`.
+        shape: The type of the results: a class, or an annotation such as `list[Operation]`.
         dec_hook: A function that decodes types unknown to msgspec, as for `msgspec.json.Decoder`.
 
     Raises:

@@ -60,7 +60,7 @@ class Frame(NamedTuple):
     Attributes:
         type: The type of the frame, such as `SYN_REPLY`.
         stream: The id of the stream; for a ping its number.
-        flags: The flags.
+        flags: The flags of the frame, such as `FIN`.
         data: The data of a `DATA` frame.
         headers: The headers of a new stream, with names in lower case.
     """

@@ -20,8 +20,8 @@ def storable(obj: Mapping[str, Any], *, is_definition: bool = False) -> Draft:
     The limit is lower for a custom resource definition, so that the server can still write its status.
 
     Raises:
-        StatusError: 500, the encoded object has too many bytes; 413, it has too many values. Otherwise, with the fields
-            that the server adds, it would exceed the limit of a request, and no client could update it.
+        StatusError: 500, the encoded object has too many bytes; 413, it has too many values. With the fields that the
+            server adds, such an object would exceed the limit of a request, so that no client could update it.
     """
     draft, room = Draft.of(obj), _STATUS_ROOM if is_definition else 0
     size = len(draft.head) + len(draft.tail)

@@ -179,7 +179,7 @@ def counts(
     """Return the validation errors of the counters in a workload's status.
 
     Args:
-        status: The status.
+        status: The status of the workload.
         names: The fields that must not be negative.
         whole: The fields that must not exceed `replicas`.
         ready: The name, in messages, of the field that `availableReplicas` must not exceed.
