@@ -25,6 +25,7 @@ from controller_runtime.cache.reflector import Reflector
 from controller_runtime.cache.store import Delta, Store
 from controller_runtime.cache.subscription import Subscription
 from controller_runtime.cache.union import Peers, Readable
+from controller_runtime.client.decoding import Page
 from controller_runtime.client.listwatch import ListWatch
 
 
@@ -159,6 +160,14 @@ class Informer:
     def advise(self, text: str) -> None:
         """Add `text`, a way to get the missing right, to the error of a forbidden request. Call it before `run`."""
         self._listwatch.advice = text
+
+    def first_page(self) -> Page:
+        """Return a page of the collection with one object, and the number of the others; see `ListWatch.list`.
+
+        Raises:
+            Exception: `ListWatch.list` raised it.
+        """
+        return self._listwatch.list(most=1)
 
     def has_synced(self) -> bool:
         """Return whether the store is filled, and every handler has been called for the whole initial list."""

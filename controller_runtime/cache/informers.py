@@ -11,11 +11,12 @@ import attrs
 
 from apimachinery.errors import CacheSyncTimeout, UsageError
 from apimachinery.host import Host, Thread
-from apimachinery.stop import Stop
+from apimachinery.stop import Stop, spawn
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import Kind, Resource, resource_of
 from controller_runtime.cache.bodies import Bodies
 from controller_runtime.cache.body_requests import BodyRequests
+from controller_runtime.cache.first_lists import FirstLists
 from controller_runtime.cache.informer import Informer
 from controller_runtime.cache.large import readers_of
 from controller_runtime.cache.making import Making
@@ -72,6 +73,7 @@ class Informers:
         self._views: dict[Resource[Any], set[type[Any]]] = {}
         self._released: list[Shared] = []  # and possibly still running
         self._stop: Stop | None = None  # that of the program, once started
+        self._starter: Thread | None = None  # starts informers one after another; None where all start at once
 
     def fetch_bodies(self, requests: BodyRequests) -> None:
         """Set how whole objects are requested for caches that have only metadata.
@@ -299,8 +301,14 @@ class Informers:
                 raise UsageError("informers were started more than once")
             self._stop = stop
             waiting = [*self._shared.values()]
-        for shared in waiting:
-            shared.start(self._host, stop)
+        lists = FirstLists(self._host, self._options.one_by_one)
+        if not lists.takes_turns(waiting):
+            for shared in waiting:
+                shared.start(self._host, stop)
+            return
+        starter = spawn(self._host, stop, "first lists", lambda: lists.start_in_turn(waiting, stop))
+        with self._lock:
+            self._starter = starter
 
     def wait_for_sync(self, stop: Stop, timeout: float) -> bool:
         """Wait until every current informer has its initial list; return True, or False if `stop` was set first.
@@ -328,8 +336,9 @@ class Informers:
     def join_until(self, deadline: float | None) -> list[Thread]:
         """Wait for all threads of all informers; return those that still run at `deadline`, in monotonic seconds."""
         with self._lock:
-            every = [*self._shared.values(), *self._released]
-        return [thread for shared in every for thread in shared.join_until(deadline)]
+            every, starter = [*self._shared.values(), *self._released], self._starter
+        late = [] if starter is None or starter.join_until(deadline) else [starter]
+        return late + [thread for shared in every for thread in shared.join_until(deadline)]
 
     def _set_peers(self, resource: Resource[Any]) -> None:
         self._making.set_peers(resource, [shared.informer for shared in self._shared.values()])

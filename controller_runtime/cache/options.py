@@ -48,6 +48,9 @@ class CacheOptions:
             `Store`. It is not used for a cache with a portion.
         warn_at: The size in bytes at which a warning is logged, with ways to make the cache smaller. None is 256 MiB,
             or a quarter of the process's memory limit if that is less.
+        one_by_one: Whether the first lists of the caches that a program starts with come one after another, the largest
+            last. None does so where the process may have less than 1 GiB of memory. Each collection is then first asked
+            for one object, since such an answer has the number of the others.
     """
 
     streaming: bool = True
@@ -61,3 +64,4 @@ class CacheOptions:
     bodies: Bodies | None = None
     make_store: MakeStore | None = None
     warn_at: int | None = None
+    one_by_one: bool | None = None

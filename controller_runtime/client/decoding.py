@@ -67,6 +67,7 @@ class Page(NamedTuple):
         continue_token: The token by which to ask for the next page; empty on the last page.
         shards: The shard selector that the server applied to the list, as its answer states; empty if the answer has
             none.
+        remaining: The number of objects on the pages after it; None if the server does not tell, as with selectors.
     """
 
     items: list[Cached]
@@ -74,6 +75,7 @@ class Page(NamedTuple):
     version: str
     continue_token: str
     shards: str = ""
+    remaining: int | None = None
 
 
 class _ShardInfo(msgspec.Struct, gc=False):
@@ -83,6 +85,7 @@ class _ShardInfo(msgspec.Struct, gc=False):
 class _ListMeta(msgspec.Struct, gc=False, rename="camel"):
     resource_version: str = ""
     continue_token: str | None = msgspec.field(default=None, name="continue")
+    remaining_item_count: int | None = None
     shard_info: _ShardInfo | None = None
 
 
@@ -221,7 +224,8 @@ class Decoding:
             raise DecodeError(f"{self._resource}: the answer has no resourceVersion")
         shard = found.metadata.shard_info
         token = found.metadata.continue_token or ""
-        page = Page([], [], found.metadata.resource_version, token, "" if shard is None else shard.selector)
+        shards, left = "" if shard is None else shard.selector, found.metadata.remaining_item_count
+        page = Page([], [], found.metadata.resource_version, token, shards, left)
         for raw in found.items or ():
             try:
                 page.items.append(self._item(raw))

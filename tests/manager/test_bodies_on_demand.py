@@ -15,10 +15,15 @@ from apimachinery.errors import ReconcileTimeout
 from apimachinery.faults import Delayed
 from apimachinery.http import HTTPRequest
 from apimachinery.objects import ObjectKey
+from apimachinery.stop import Stop, spawn
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
+from controller_runtime.api.resources import NODES
 from controller_runtime.cache.bodies import Bodies
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.scope import CacheScope
+from controller_runtime.client.client import Client
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.client.throttle import ThrottledTransport
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import AsyncReconciler, Request, Result
 from controller_runtime.incidents.incident import Sent, decode
@@ -29,6 +34,7 @@ from controller_runtime.manager.rights import observing
 from controller_runtime.testing import EmbeddedCluster, Simulation
 from controller_runtime.testing.replay.comparing import Verdict
 from controller_runtime.testing.replay.run import replay
+from embedded_apiserver.server import APIServer
 
 Maps = Lister[dict[str, Any]]
 
@@ -85,6 +91,34 @@ def test_request_for_a_body_ends_with_the_reconcile(simulation: Simulation, clus
     simulation.advance(11.0)
 
     assert errors == ["GET /api/v1/namespaces/default/configmaps/a was not sent: the reconcile's time is up"]
+
+
+def test_requests_for_bodies_wait_for_the_limit_of_the_client(sim: Simulation) -> None:
+    host, server = sim.host("r0"), APIServer(sim.host("server"))
+    transport = InProcessTransport(host, server)
+    manager = Manager(host, ThrottledTransport(host, transport, qps=0.5, burst=3))
+    user, stop, times = Client(host, transport), Stop(host), list[float]()
+    for name in "abc":
+        user.create(NODES, {"metadata": {"name": name}})
+    manager.scope_caches(kinds={NODES: CacheScope(bodies=Bodies())})
+    nodes = manager.lister(NODES)
+    thread = spawn(host, stop, "manager", lambda: manager.run(stop))
+    sim.advance(60.0)
+
+    def read() -> None:
+        for name in "aabc":
+            assert nodes.get(ObjectKey(name)) is not None
+            times.append(host.monotonic())
+        assert manager.client.get(NODES, ObjectKey("a"))
+        times.append(host.monotonic())
+
+    host.spawn("reader", read)
+    sim.advance(10.0)
+    assert [time - times[0] for time in times] == [0.0, 0.0, 0.0, 0.0, 2.0]
+    stop.set()
+    sim.settle()
+    assert thread.join_until(None)
+    server.close()
 
 
 @attrs.frozen

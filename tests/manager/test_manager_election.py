@@ -14,6 +14,8 @@ from apimachinery.http import HTTPRequest
 from apimachinery.objects import ObjectKey
 from apimachinery.stop import Stop, spawn
 from controller_runtime.api.resources import LEASES, NODES
+from controller_runtime.cache.bodies import Bodies
+from controller_runtime.cache.scope import CacheScope
 from controller_runtime.client.client import Client
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.controller.controller import Controller
@@ -216,6 +218,25 @@ def test_work_that_ignores_the_loss_is_named_soon(house: House) -> None:
     assert isinstance(a.outcome.failure, LeadershipLost)
     assert "deaf/worker-0" in a.outcome.failure.__notes__[0]
     forever.set()
+
+
+def test_a_body_is_not_asked_for_after_the_lease_is_lost(house: House) -> None:
+    a = house.replica("a")
+    a.manager.scope_caches(kinds={NODES: CacheScope(bodies=Bodies())})
+    nodes, stuck, outcome = a.manager.lister(NODES), Stop(a.host, "stuck"), list[str]()
+
+    def read_late(key: ObjectKey) -> None:
+        stuck.wait_until(a.host.monotonic() + 12.0)
+        with pytest.raises(LeadershipLost) as refused:
+            nodes.get(key)
+        outcome.append(str(refused.value))
+
+    a.manager.add(Controller("late", Calling(read_late)).watch(NODES))
+    a.start()
+    house.sim.pause(a.host, 11.0)
+    house.sim.advance(30.0)
+
+    assert outcome[0].startswith("GET /api/v1/nodes/node was not sent")
 
 
 @pytest.mark.scenario("LE-22")

@@ -11,8 +11,16 @@ from kit.ring.ringing import JOIN, OBJECTS, Replicas
 
 from apimachinery.errors import LeadershipLost, UsageError
 from apimachinery.objects import ObjectKey
-from controller_runtime.api.resources import LEASES, NODES
+from apimachinery.stop import Stop
+from controller_runtime.api.collection import Collection
+from controller_runtime.api.resources import LEASES, NAMESPACES, NODES
+from controller_runtime.cache.bodies import Bodies
+from controller_runtime.cache.body_requests import BodyRequests
+from controller_runtime.cache.informers import Informers
+from controller_runtime.cache.lister import Lister
+from controller_runtime.cache.options import CacheOptions
 from controller_runtime.client.client import Client
+from controller_runtime.client.request_threads import RequestThreads
 from controller_runtime.ring.ownership import RingTransport, Turn
 from controller_runtime.ring.records import CLAIM, Assignment, annotations_of
 from controller_runtime.ring.slots import ALL, SLOTS
@@ -132,6 +140,32 @@ def test_work_outside_of_reconciles_can_be_bound_to_the_membership(replicas: Rep
     host.spawn("work", work)
     replicas.sim.advance(0.5)
     assert done
+
+
+def test_bodies_are_bound_to_the_membership(replicas: Replicas) -> None:
+    ring = replicas.start("a")
+    host, manager = replicas.hosts["a"], replicas.managers["a"]
+    informers, stop = Informers(host, manager.transport, CacheOptions(bodies=Bodies())), Stop(host)
+    informers.fetch_bodies(BodyRequests(lambda: manager.client.transport, RequestThreads(host)))
+    namespaces = Lister(informers.of(Collection(NAMESPACES)).reads, NAMESPACES)
+    informers.start(stop)
+    replicas.sim.advance(JOIN)
+
+    def work() -> None:
+        with ring.as_member():
+            assert namespaces.get(ObjectKey("default")) is not None
+            ring.ownership.end_all("it is over")
+            assert namespaces.get(ObjectKey("default")) is not None  # it is at hand
+            with pytest.raises(LeadershipLost, match="kube-system was not sent: the membership in the ring is over"):
+                namespaces.get(ObjectKey("kube-system"))
+        done.append(True)
+
+    done: list[bool] = []
+    host.spawn("work", work)
+    replicas.sim.advance(0.5)
+    assert done
+    stop.set()
+    replicas.sim.settle()
 
 
 def send(turn: Turn, client: Client) -> None:
