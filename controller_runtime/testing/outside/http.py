@@ -17,7 +17,8 @@ import attrs
 
 from controller_runtime.testing.outside.declaring import outside, reads
 
-_SAFE = ("GET", "HEAD", "OPTIONS")
+SAFE = ("GET", "HEAD", "OPTIONS")
+"""The methods that change nothing."""
 
 
 class Unconnected(Exception):
@@ -150,14 +151,14 @@ class HTTPXTransport:
         """Return the answer to a request."""
         with self._errors(request):
             asked = self._asked(request, request.read())
-            send = self._service.read if asked.method in _SAFE else self._service.write
+            send = self._service.read if asked.method in SAFE else self._service.write
             return self._response(send(asked), request)
 
     async def handle_async_request(self, request: Any) -> Any:
         """Return the answer to a request of a coroutine."""
         with self._errors(request):
             asked = self._asked(request, await request.aread())
-            send = self._service.read_async if asked.method in _SAFE else self._service.write_async
+            send = self._service.read_async if asked.method in SAFE else self._service.write_async
             async with asyncio.timeout(request.extensions.get("timeout", {}).get("read")):
                 answer = await send(asked)
             return self._response(answer, request)
@@ -219,7 +220,7 @@ class RequestsAdapter:
         headers = {name.lower(): value for name, value in request.headers.items()}
         asked = Asked(request.method, parts.path, dict(parse_qsl(parts.query)), headers, content)
         try:
-            answer = (self._service.read if asked.method in _SAFE else self._service.write)(asked)
+            answer = (self._service.read if asked.method in SAFE else self._service.write)(asked)
         except Unconnected as error:
             raise self._requests.ConnectionError(str(error), request=request) from error
         except Unanswered as error:
