@@ -98,7 +98,11 @@ def seconds_since_epoch(time: Timestamp) -> int:
 
 
 def timestamp_of(seconds: int) -> Timestamp:
-    """Return the time `seconds` seconds after the beginning of 1970 (UTC)."""
+    """Return the time `seconds` seconds after the beginning of 1970 (UTC).
+
+    Raises:
+        EvaluationError: The time is not in the years 1 to 9999.
+    """
     return as_timestamp(seconds * _BILLION)
 
 

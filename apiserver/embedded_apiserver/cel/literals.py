@@ -60,7 +60,11 @@ def string(text: str) -> str:
 
 
 def byte_string(text: str) -> bytes:
-    """Return the value of a bytes literal with its prefix `b`. Octal and hexadecimal escapes are single bytes."""
+    """Return the value of a bytes literal with its prefix `b`. Octal and hexadecimal escapes are single bytes.
+
+    Raises:
+        BadLiteral: An escape is invalid.
+    """
     body, raw = _unquoted(text[1:])
     if raw:
         return body.encode()

@@ -45,14 +45,20 @@ def held(value: Optional) -> Value:
 
 
 def selected(operand: Value, field: str) -> Optional:
-    """Return a field of a map or object, or of an optional one, as an optional; absent if the field is missing."""
+    """Return a field of a map or object, or of an optional one, as an optional. It is absent if the field is
+    missing.
+    """
     if isinstance(operand, Optional):
         return selected(operand.value, field) if operand.present else NONE
     return Optional(True, operand[field]) if isinstance(operand, dict) and field in operand else NONE
 
 
 def indexed(operand: Value, index: Value) -> Optional:
-    """Return an element of a list or map, or of an optional one, as an optional; absent if the element is missing."""
+    """Return an element of a list or map, or of an optional one, as an optional; absent if the element is missing.
+
+    Raises:
+        EvaluationError: The operand has no elements, or the index has a wrong type.
+    """
     if isinstance(operand, Optional):
         return indexed(operand.value, index) if operand.present else NONE
     if isinstance(operand, list):

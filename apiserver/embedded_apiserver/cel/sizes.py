@@ -38,7 +38,7 @@ class Local(NamedTuple):
 
 
 def part_of(of: Type, part: str) -> Type | None:
-    """Return the type of a type's elements, keys, values or field, as the path step `part` names it; None if there is
+    """Return the element, key, value or field type of a type, selected by the path step `part`; None if there is
     none.
     """
     if part in ("@items", "@values"):

@@ -96,17 +96,29 @@ def text_of_timestamp(value: Timestamp) -> str:
 
 
 def plus(time: Timestamp, span: Duration) -> Timestamp:
-    """Return the time `span` after `time`."""
+    """Return the time `span` after `time`.
+
+    Raises:
+        EvaluationError: The result is not in the years 1 to 9999.
+    """
     return as_timestamp(time.nanoseconds + span.nanoseconds)
 
 
 def minus(time: Timestamp, span: Duration) -> Timestamp:
-    """Return the time `span` before `time`."""
+    """Return the time `span` before `time`.
+
+    Raises:
+        EvaluationError: The result is not in the years 1 to 9999.
+    """
     return as_timestamp(time.nanoseconds - span.nanoseconds)
 
 
 def between(one: Timestamp, other: Timestamp) -> Duration:
-    """Return the duration from `other` to `one`, negative if `one` is earlier."""
+    """Return the duration from `other` to `one`, negative if `one` is earlier.
+
+    Raises:
+        EvaluationError: The result does not fit into 64 bits of nanoseconds.
+    """
     return as_duration(one.nanoseconds - other.nanoseconds)
 
 

@@ -67,7 +67,8 @@ class Tunnel(Link):
     def send(self, message: bytes) -> bool:
         """Process a message of the client; see `http.Upgraded.send`.
 
-        A message for whose frames there was no room is sent again by the client's side, and is not decoded twice.
+        If there is no room for a message, the result is False and the caller sends the message again; it is not decoded
+        twice.
         """
         if not self._frames:
             try:

@@ -48,14 +48,22 @@ def _wrong(expected: str, value: Any) -> ValueError:
 
 
 def string(value: Any) -> str:
-    """Return a string unchanged; refuse values of other types."""
+    """Return a string unchanged.
+
+    Raises:
+        ValueError: The value is not a string.
+    """
     if type(value) is not str:
         raise _wrong("a string", value)
     return value
 
 
 def boolean(value: Any) -> bool:
-    """Return a boolean unchanged; refuse values of other types, such as 0 and 1."""
+    """Return a boolean unchanged.
+
+    Raises:
+        ValueError: The value is not a boolean; 0 and 1 are not.
+    """
     if type(value) is not bool:
         raise _wrong("a boolean", value)
     return value
@@ -94,14 +102,22 @@ int64 = _integer("int64", 64)
 
 
 def number(value: Any) -> int | float:
-    """Return an integer or floating-point number unchanged; refuse values of other types, such as booleans."""
+    """Return an integer or floating-point number unchanged.
+
+    Raises:
+        ValueError: The value is not a number; booleans are not.
+    """
     if type(value) is not float and type(value) is not int:
         raise _wrong("a number", value)
     return value
 
 
 def base64_text(value: Any) -> str:
-    """Return base64 data as one line: line breaks are allowed and removed."""
+    """Return base64 data as one line, without line breaks.
+
+    Raises:
+        ValueError: The value is not base64 data.
+    """
     try:
         content = binascii.a2b_base64(string(value).translate(_LINE_BREAKS), strict_mode=True)
     except ValueError as error:  # also raised for text that is not ASCII
@@ -110,7 +126,11 @@ def base64_text(value: Any) -> str:
 
 
 def octets(value: Any) -> str:
-    """Return base64 data as `base64_text` does; a list of numbers is accepted as well, and encoded."""
+    """Return base64 data as `base64_text` does; a list of numbers is accepted as well, and encoded.
+
+    Raises:
+        ValueError: The value is neither of them.
+    """
     if type(value) is not list:
         return base64_text(value)
     return binascii.b2a_base64(bytes(0 if one is None else _byte(one) for one in value), newline=False).decode()
@@ -133,19 +153,31 @@ def _in_utc(instant: datetime) -> datetime:
 
 
 def time(value: Any) -> str:
-    """Return a time in the format RFC 3339 in UTC, truncated to whole seconds."""
+    """Return a time in the format RFC 3339, converted to UTC and truncated to whole seconds.
+
+    Raises:
+        ValueError: The value is not such a time.
+    """
     instant = _instant(_TIME, value, "a time of RFC 3339")
     return value if len(value) == len("2026-01-01T00:00:00Z") else timestamp(_in_utc(instant))
 
 
 def micro_time(value: Any) -> str:
-    """Return a time in the format RFC 3339 in UTC; it must have exactly six digits of fraction."""
+    """Return a time in the format RFC 3339 with exactly six digits of fraction, converted to UTC.
+
+    Raises:
+        ValueError: The value is not such a time.
+    """
     instant = _instant(_MICRO_TIME, value, "a time of RFC 3339 with six digits of fraction")
     return value if value.endswith("Z") else microtime(_in_utc(instant))
 
 
 def quantity(value: Any) -> str:
-    """Return a quantity such as `500m` or `8Gi`; a number is converted to a string."""
+    """Return a quantity such as `500m` or `8Gi`; a number is converted to a string.
+
+    Raises:
+        ValueError: The value is not a quantity.
+    """
     text = str(value) if type(value) is int or type(value) is float else readable_quantity(string(value))
     if len(text) > _LONGEST_QUANTITY or QUANTITY.fullmatch(text) is None:
         raise ValueError(f"{text!r} is not a quantity such as 2, 500m or 8Gi")
@@ -153,17 +185,29 @@ def quantity(value: Any) -> str:
 
 
 def canonical(value: Any) -> str:
-    """Return a quantity in its canonical form, in which it is stored: `500m` for `0.5`."""
+    """Return a quantity in its canonical form, in which it is stored: `500m` for `0.5`.
+
+    Raises:
+        ValueError: The value is not a quantity.
+    """
     return canonical_quantity(quantity(value))
 
 
 def amount(value: Any) -> str:
-    """Return a quantity in its canonical form, rounded up to thousandths, as for the amount of a resource."""
+    """Return a quantity in its canonical form, rounded up to thousandths, as for the amount of a resource.
+
+    Raises:
+        ValueError: The value is not a quantity.
+    """
     return canonical_quantity(quantity(value), _MILLI)
 
 
 def int_or_string(value: Any) -> int | str:
-    """Return a string, such as a port's name, unchanged; read any other value, such as a port's number, by `int32`."""
+    """Return a string, such as a port's name, unchanged; read any other value, such as a port's number, by `int32`.
+
+    Raises:
+        ValueError: The value is neither a string nor an integer of 32 bits.
+    """
     return value if type(value) is str else int32(value)
 
 
@@ -173,7 +217,11 @@ def anything(value: Any) -> Any:
 
 
 def mapping(value: Any) -> Any:
-    """Return an object unchanged, without a check of its fields: its schema declares none. Refuse other types."""
+    """Return an object unchanged, without a check of its fields: its schema declares none.
+
+    Raises:
+        ValueError: The value is not an object.
+    """
     if type(value) is not dict:
         raise _wrong("an object", value)
     return value

@@ -64,6 +64,9 @@ class Commits:
         server-side apply, in which null fields of custom objects are removed only here; for `is_untidy` see
         `Stored.is_untidy`. `sent` is the object before admission, whose fields `writer` owns. `check` is called with
         the final object, and may refuse it.
+
+        Raises:
+            StatusError: The object breaks a rule of its kind, or the journal cannot store it.
         """
         host, now = self._host, self._host.now()
         try:

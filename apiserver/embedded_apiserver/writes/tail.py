@@ -61,6 +61,9 @@ class Tail:
 
         `settle` is called with the final object, and returns it with its `managedFields`. `current` is the stored form
         of `old`.
+
+        Raises:
+            StatusError: The write is refused.
         """
         self._check_rights(route.kind, route.namespace, route.name, old, obj)
 
@@ -87,6 +90,9 @@ class Tail:
             obj: The object.
             writer: The field manager that owns the object's fields.
             asked: The user and the options of the request; None for the server itself.
+
+        Raises:
+            StatusError: The object is refused, or its name is taken.
         """
         given, name = asked or by_the_server(), ""
         self._check_kind(kind, obj)

@@ -42,7 +42,11 @@ def operations(made: Value) -> list[dict[str, Any]]:
 
 
 def as_json(value: Value) -> Any:
-    """Return the value of a CEL expression as a decoded JSON value."""
+    """Return the value of a CEL expression as a decoded JSON value.
+
+    Raises:
+        Failed: The value has no form in JSON.
+    """
     match value:
         case Mapping():
             return {name: as_json(item) for name, item in value.items()}

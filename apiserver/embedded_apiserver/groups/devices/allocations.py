@@ -27,7 +27,7 @@ _NO_UID = (
 
 
 def names_of(requests: Sequence[Object]) -> set[str]:
-    """Return the names of a claim's device requests, including `request/subrequest` for alternatives."""
+    """Return the names of a claim's device requests, and `request/subrequest` for each of their alternatives."""
     found = set()
     for request in requests:
         name = request.get("name", "")
