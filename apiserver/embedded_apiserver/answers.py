@@ -80,7 +80,7 @@ def document(
 
 
 def tagged(body: bytes, media_type: str, known: str) -> HTTPResponse:
-    """Return a 200 with a document that rarely changes, or a 304 if the client already has the document.
+    """Return a response (200) with a document that rarely changes, or 304 if the client already has it.
 
     Args:
         body: The document.

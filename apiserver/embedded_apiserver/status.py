@@ -121,19 +121,19 @@ def _details(name: str, group: str, kind: str, causes: Sequence[Cause] = ()) -> 
 
 
 def not_found(kind: Named, name: str, called: str = "") -> StatusError:
-    """Return a 404 for an object that does not exist; `called` replaces the kind's plural if it is not empty."""
+    """Return a 404 error for an object that does not exist; `called` replaces the kind's plural if it is not empty."""
     plural = called or kind.plural
     message = f'{qualified(plural, kind.group)} "{name}" not found'
     return StatusError(404, "NotFound", message, details=_details(name, kind.group, plural))
 
 
 def no_such_resource() -> StatusError:
-    """Return a 404 for a path that does not name a resource of the server."""
+    """Return a 404 error for a path that does not name a resource of the server."""
     return StatusError(404, "NotFound", "the server could not find the requested resource", details={})
 
 
 def already_exists(kind: Named, name: str, *, terminating: bool = False, retry_after: int | None = None) -> StatusError:
-    """Return a 409 for a name that is in use; `terminating` is True if the existing object is being deleted.
+    """Return a 409 error for a name that is in use; `terminating` is True if the existing object is being deleted.
 
     `retry_after`, in seconds, is for a name that the server generated; None for a name from the client.
     """
@@ -147,13 +147,13 @@ def already_exists(kind: Named, name: str, *, terminating: bool = False, retry_a
 
 
 def conflict(kind: Named, name: str, text: str = OPTIMISTIC_LOCK) -> StatusError:
-    """Return a 409 for a write to an object that has changed since the client read it."""
+    """Return a 409 error for a write to an object that has changed since the client read it."""
     message = f'Operation cannot be fulfilled on {qualified(kind.plural, kind.group)} "{name}": {text}'
     return StatusError(409, "Conflict", message, details=_details(name, kind.group, kind.plural))
 
 
 def precondition_failed(kind: Named, name: str, what: str, asked: str, actual: str) -> StatusError:
-    """Return a 409 for a request whose precondition does not hold; `what` is `UID` or `ResourceVersion`."""
+    """Return a 409 error for a request whose precondition does not hold; `what` is `UID` or `ResourceVersion`."""
     guess = "deleted and then recreated" if what == "UID" else "modified"
     text = f"the {what} in the precondition ({asked}) does not match the {what} in record ({actual})"
     message = f'{qualified(kind.kind, kind.group)} "{name}": {text}. The object might have been {guess}'
@@ -162,7 +162,7 @@ def precondition_failed(kind: Named, name: str, what: str, asked: str, actual: s
 
 
 def invalid(kind: Named, name: str, causes: Iterable[Cause]) -> StatusError:
-    """Return a 422 for an object that breaks rules of its kind, with all its validation errors.
+    """Return a 422 error for an object that breaks rules of its kind, with all its validation errors.
 
     The message contains equal errors only once. If there are very many, it contains the first ones and the number of
     the others.
@@ -182,7 +182,7 @@ def check(kind: Named, name: str, causes: Iterable[Cause]) -> None:
 
 
 def must_have_version(kind: Named, name: str) -> StatusError:
-    """Return a 422 for an update without a resourceVersion, for a kind that requires one."""
+    """Return a 422 error for an update without a resourceVersion, for a kind that requires one."""
     cause = Cause("FieldValueInvalid", "Invalid value: 0: must be specified for an update", "metadata.resourceVersion")
     return _invalid(kind.plural, kind.group, name, [cause])
 
@@ -197,68 +197,68 @@ def _invalid(what: str, group: str, name: str, causes: Iterable[Cause]) -> Statu
 
 
 def rejected() -> StatusError:
-    """Return a 422 for a patch that cannot be applied to the object. Like a real server's, it gives no reason."""
+    """Return a 422 error for a patch that cannot be applied to the object. Like a real server's, it gives no reason."""
     return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
 
 
 def bad_request(text: str) -> StatusError:
-    """Return a 400 for a malformed request."""
+    """Return a 400 error for a malformed request."""
     return StatusError(400, "BadRequest", text)
 
 
 def unauthorized() -> StatusError:
-    """Return a 401 for a request with missing or wrong credentials."""
+    """Return a 401 error for a request with missing or wrong credentials."""
     return StatusError(401, "Unauthorized", "Unauthorized")
 
 
 def forbidden(kind: Named, name: str, text: str, causes: Sequence[Cause] = ()) -> StatusError:
-    """Return a 403 for a request that is not allowed for this object, at this time, or for this user."""
+    """Return a 403 error for a request that is not allowed for this object, at this time, or for this user."""
     message = f'{qualified(kind.plural, kind.group)} "{name}" is forbidden: {text}'
     return StatusError(403, "Forbidden", message, details=_details(name, kind.group, kind.plural, causes))
 
 
 def namespace_terminating(kind: Named, name: str, namespace: str) -> StatusError:
-    """Return a 403 for a new object in a namespace that is being deleted."""
+    """Return a 403 error for a new object in a namespace that is being deleted."""
     text = f"unable to create new content in namespace {namespace} because it is being terminated"
     cause = Cause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
     return forbidden(kind, name, text, [cause])
 
 
 def not_supported(kind: Named, verb: str) -> StatusError:
-    """Return a 405 for a custom kind's path that does not support `verb`, which is empty for an unknown method."""
+    """Return a 405 error for a custom kind that does not support `verb` (empty for an unknown method)."""
     text = f'{verb} is not supported on resources of kind "{qualified(kind.plural, kind.group)}"'
     return StatusError(405, "MethodNotAllowed", text, details={"group": kind.group, "kind": kind.plural})
 
 
 def method_not_allowed() -> StatusError:
-    """Return a 405 for a valid path that does not support the HTTP method."""
+    """Return a 405 error for a valid path that does not support the HTTP method."""
     text = "the server does not allow this method on the requested resource"
     return StatusError(405, "MethodNotAllowed", text, details={})
 
 
 def not_acceptable(accepted: Sequence[str]) -> StatusError:
-    """Return a 406 for a request that accepts none of the media types in `accepted`."""
+    """Return a 406 error for a request that accepts none of the media types in `accepted`."""
     text = f"406: Not Acceptable\n\nAvailable representations: {', '.join(accepted)}"
     return StatusError(406, "NotAcceptable", text, details={})
 
 
 def expired(text: str, continue_: str | None = None) -> StatusError:
-    """Return a 410 for a resourceVersion that is not in the history; `continue_` is a token for lists."""
+    """Return a 410 error for a resourceVersion that is not in the history; `continue_` is a token for lists."""
     return StatusError(410, "Expired", text, continue_=continue_)
 
 
 def too_large(text: str) -> StatusError:
-    """Return a 413 for a request that exceeds a limit of the server."""
+    """Return a 413 error for a request that exceeds a limit of the server."""
     return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {text}")
 
 
 def too_many_values() -> StatusError:
-    """Return a 413 for a request with more than `MOST_VALUES` values."""
+    """Return a 413 error for a request with more than `MOST_VALUES` values."""
     return too_large(f"limit is {MOST_VALUES} values")
 
 
 def unsupported_media_type(accepted: Sequence[str] = ()) -> StatusError:
-    """Return a 415 for an unsupported media type; without `accepted`, with the message for unknown patches."""
+    """Return a 415 error for an unsupported media type; without `accepted`, with the message for unknown patches."""
     if not accepted:
         return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
     types = ", ".join(accepted)
@@ -267,7 +267,7 @@ def unsupported_media_type(accepted: Sequence[str] = ()) -> StatusError:
 
 
 def disruption_refused(text: str, *, retry_after: int | None = None) -> StatusError:
-    """Return a 429 for an eviction that a disruption budget does not currently allow; `retry_after` is in seconds."""
+    """Return a 429 error for an eviction that a budget does not allow now; `retry_after` is in seconds."""
     return StatusError(
         429,
         "TooManyRequests",
@@ -278,18 +278,18 @@ def disruption_refused(text: str, *, retry_after: int | None = None) -> StatusEr
 
 
 def internal(text: str) -> StatusError:
-    """Return a 500 for an internal error of the server."""
+    """Return a 500 error for an internal error of the server."""
     cause = {"message": text}
     return StatusError(500, "InternalError", f"Internal error occurred: {text}", details={"causes": [cause]})
 
 
 def untyped(text: str) -> StatusError:
-    """Return a 500 without a reason, as a real server sends for a few errors of clients."""
+    """Return a 500 error without a reason, as a real server sends for a few errors of clients."""
     return StatusError(500, "", text)
 
 
 def too_large_version(asked: int | str, current: int | str, *, is_cached: bool = True) -> StatusError:
-    """Return a 504 for a resourceVersion that is newer than the server's current one.
+    """Return a 504 error for a resourceVersion that is newer than the server's current one.
 
     For a kind that a real server reads from its cache (`is_cached`), the response tells the client to try again,
     because the cache may catch up.

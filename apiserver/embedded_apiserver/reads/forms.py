@@ -163,7 +163,7 @@ class JSONForm:
 
 @functools.lru_cache
 def json_form(api_version: str, kind: str, list_kind: str = "", *, items_named: bool = False) -> JSONForm:
-    """Return the JSON form of a kind. All requests share it, so that they also share the cached lines of changes."""
+    """Return the `Form` that encodes a kind as JSON. All requests share it, and with it the cached lines of changes."""
     return JSONForm(api_version, kind, list_kind, items_named=items_named)
 
 

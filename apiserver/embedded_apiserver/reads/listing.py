@@ -84,7 +84,7 @@ def _first_illegal(text: str) -> int:
 
 
 def too_old(asked: int, forgotten: Compacted) -> StatusError:
-    """Return a 410 for a resourceVersion whose history the storage has dropped."""
+    """Return a 410 error for a resourceVersion whose history the storage has dropped."""
     return expired(f"too old resource version: {asked} ({forgotten.oldest})")
 
 

@@ -38,7 +38,7 @@ Now = Callable[[], datetime]
 
 
 def form_for(kind: Kind, accept: str, include: str, now: Now, *, is_list: bool = False) -> Form:
-    """Return the form for a response with an object or a list, chosen by the `Accept` header.
+    """Return the `Form`, which encodes the response with an object or a list, by the `Accept` header.
 
     Args:
         kind: The kind of the objects.
@@ -75,8 +75,9 @@ def without_tables(accept: str) -> str:
 
 
 def line_form_for(kind: Kind, accept: str, include: str, now: Now) -> LineForm:
-    """Return the form for the events of a watch, as `form_for` does. YAML is refused with 406, because it has no
-    lines.
+    """Return the `LineForm`, which encodes the events of a watch, by the `Accept` header; see `form_for`.
+
+    YAML is refused with 406, because it has no lines.
     """
     if accept in _PLAIN:
         return whole_view(kind)
@@ -103,9 +104,7 @@ def document_type(accept: str) -> str:
 
 
 def only_accepted(offered: Sequence[str]) -> StatusError:
-    """Return a 406 for media types that the server supports, but not for this request; `offered` are the supported
-    ones.
-    """
+    """Return a 406 error for media types that the server supports, but not here; `offered` are supported here."""
     return StatusError(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(offered)}")
 
 

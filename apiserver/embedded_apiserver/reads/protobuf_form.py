@@ -93,14 +93,14 @@ class ProtobufForm:
 
 @functools.cache
 def protobuf_metadata(hidden: str = "") -> ProtobufForm:
-    """Return the form for objects reduced to their metadata, without the annotation `hidden`."""
+    """Return the `Form` that encodes only the metadata of objects as protobuf, without the annotation `hidden`."""
     show = functools.partial(metadata_alone, hidden=hidden)
     return ProtobufForm(META_VERSION, PARTIAL, f"{PARTIAL}List", f"{META}{PARTIAL}", show)
 
 
 @functools.lru_cache
 def protobuf_form(kind: Kind) -> ProtobufForm | None:
-    """Return the protobuf form of a kind; None for a custom kind, for which there is no protobuf message."""
+    """Return the `Form` that encodes a kind as protobuf; None for a custom kind, which has no protobuf message."""
     if kind.definition is not None:
         return None
     return ProtobufForm(kind.api_version, kind.kind, kind.list_kind, kind.schema.name, shown_as(kind))

@@ -116,7 +116,7 @@ def without_managed_fields(raw: bytes) -> bytes:
 
 @functools.lru_cache(16)
 def metadata_view(api_version: str = META_VERSION, hidden: str = "", *, lean: bool = False) -> View:
-    """Return the form for objects reduced to their metadata, without the annotation `hidden`.
+    """Return the `Form` that encodes only the metadata of objects as JSON, without the annotation `hidden`.
 
     If `lean` is True, the `managedFields` are left out as well.
     """
@@ -188,7 +188,7 @@ def _go_type(kind: Kind, name: str) -> str:
 
 @functools.lru_cache
 def whole_view(kind: Kind) -> JSONForm | View:
-    """Return the JSON form of whole objects of a kind, with the field names of that kind."""
+    """Return the `Form` that encodes whole objects of a kind as JSON, with the field names of that kind."""
     form = json_form(kind.api_version, kind.kind, kind.list_kind, items_named=kind.definition is not None)
     show = shown_as(kind)
     if show is None:
@@ -198,7 +198,7 @@ def whole_view(kind: Kind) -> JSONForm | View:
 
 @functools.lru_cache
 def lean_view(kind: Kind) -> View:
-    """Return the JSON form of whole objects of a kind without their `managedFields` (KEP-5958)."""
+    """Return the `Form` that encodes objects of a kind as JSON without their `managedFields` (KEP-5958)."""
     form = json_form(kind.api_version, kind.kind, kind.list_kind, items_named=kind.definition is not None)
     show = shown_as(kind)
     if show is None:

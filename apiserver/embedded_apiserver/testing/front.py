@@ -43,21 +43,21 @@ class Front:
 
     @property
     def present(self) -> Round | None:
-        """The current round, which has the storage and settings of one test; None outside of tests."""
+        """The server of the running test, with its storage and settings; None outside of tests."""
         rounds = self._rounds
         return rounds[-1] if rounds else None
 
     def begin(self, begun: Round) -> None:
-        """Begin a round: pass requests to it until `end` is called."""
+        """Pass requests to the server `begun` of a test, until `end` is called."""
         self._rounds = (*self._rounds, begun)
 
     def replace(self, old: Round, new: Round) -> None:
-        """Replace the round `old` by `new`."""
+        """Pass requests to the server `new` in place of `old`."""
         self._note_end(old)
         self._rounds = tuple(new if each is old else each for each in self._rounds)
 
     def end(self, ended: Round) -> None:
-        """End a round. The previous one, if there is one, becomes the current one again."""
+        """Stop passing requests to the server `ended`. If another one was begun before, it gets the requests again."""
         self._rounds = tuple(each for each in self._rounds if each is not ended)
         self._note_end(ended)
 
@@ -67,7 +67,7 @@ class Front:
         return found
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
-        """Pass a request to the current round; answer with 503 if no test is running."""
+        """Pass a request to the server of the running test; answer with 503 if no test is running."""
         present = self.present
         if present is None:
             return refusal(self._nobody(), request.headers.get("accept", ""))
@@ -79,15 +79,15 @@ class Front:
         return present.handle(request, on_ready)
 
     def knows(self, headers: Mapping[str, str]) -> bool:
-        """Return the answer of the current round; see `Screen.knows`. False outside of tests."""
+        """Return the answer of the running test's server; see `Screen.knows`. False outside of tests."""
         return (present := self.present) is not None and present.knows(headers)
 
     def is_heavy(self, request: HTTPRequest) -> bool:
-        """Return the answer of the current round; see `Screen.is_heavy`. False outside of tests."""
+        """Return the answer of the running test's server; see `Screen.is_heavy`. False outside of tests."""
         return (present := self.present) is not None and present.is_heavy(request)
 
     def calls_out(self, request: HTTPRequest) -> bool:
-        """Return the answer of the current round; see `Screen.calls_out`. False outside of tests."""
+        """Return the answer of the running test's server; see `Screen.calls_out`. False outside of tests."""
         return (present := self.present) is not None and present.calls_out(request)
 
     def _note_end(self, ended: Round) -> None:

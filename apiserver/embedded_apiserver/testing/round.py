@@ -131,17 +131,17 @@ class Round:
         return self.script.waits() or self.server.calls_out(request)
 
     def run(self, name: str, task: Callable[[Stop], None]) -> None:
-        """Run a task on its own thread until the end of the round; the task gets a `Stop`."""
+        """Run a task on its own thread until the server ends. The task gets a `Stop`, which is then set."""
         self._threads.append(spawn(self.host, self._stop, name, partial(task, self._stop)))
 
     def on_end(self, close: Callable[[], None]) -> None:
-        """Register a function to call at the end of the round, before its storage is closed. The last registered is
-        called first.
+        """Register a function to call when the server ends, before its storage is closed; the last one is called
+        first.
         """
         self._closes.append(close)
 
     def end(self) -> None:
-        """End the round: its watches, delayed requests, tasks and server.
+        """End the server of the test: its watches, delayed requests and tasks.
 
         Raises:
             Exception: The error of a task that failed.

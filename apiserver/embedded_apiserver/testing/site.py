@@ -64,7 +64,7 @@ class Site:
         self._thread: LoopbackServer | None = None
 
     def begin(self, test: str, options: Mapping[str, Any]) -> Round:
-        """Begin a round with a new, empty storage, and return it.
+        """Start the server of a test, with a new and empty storage, and return it.
 
         Args:
             test: The name of the test.
@@ -84,7 +84,7 @@ class Site:
         return begun
 
     def renew(self, old: Round, options: Mapping[str, Any]) -> Round:
-        """Replace a round by a new one with an empty storage, end the watches of the old one, and return the new
+        """Replace the server of a test by one with an empty storage, end the old one's watches, and return the new
         one.
         """
         renewed = Round(self._host, self.credentials, old.test, options)
@@ -93,7 +93,7 @@ class Site:
         return renewed
 
     def end(self, ended: Round) -> list[str]:
-        """End a round: its watches, and the connections with a request in progress.
+        """End the server of a test: its watches, and the connections with a request in progress.
 
         Return messages about watches that code of earlier tests has opened.
 

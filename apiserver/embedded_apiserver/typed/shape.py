@@ -75,9 +75,7 @@ class Compiler:
         self._made: dict[str, Shape] = {}
 
     def shape(self, schema: Schema) -> Shape:
-        """Return the shape of a list, a map or an object with fields. Scalars have a reader instead; see
-        `reader_for`.
-        """
+        """Return the `Shape` for a list, a map or an object with fields. Scalars have a reader; see `reader_for`."""
         if schema.items is not None:
             return self._list(schema.items)
         if schema.additional is not None:

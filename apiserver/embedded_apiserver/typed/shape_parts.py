@@ -32,7 +32,7 @@ def path_of(place: Place) -> str:
 
 
 def part_or(part: Shape, other: type, *, drops: bool) -> Shape:
-    """Return the shape of a value that either has the shape `part`, or has type `other` and is stored unchecked.
+    """Return a `Shape` for a value that has either the shape `part`, or the type `other` and is stored unchecked.
 
     If `drops` is True, any other scalar is left out, as by a real server.
     """
@@ -46,7 +46,7 @@ def part_or(part: Shape, other: type, *, drops: bool) -> Shape:
 
 
 def list_of_values(reader: Reader) -> Shape:
-    """Return the shape of a list of scalars, which `reader` checks and converts."""
+    """Return a `Shape` (a function that checks and converts a value) for a list of scalars, read by `reader`."""
     zero = zero_of(reader)  # a null becomes this: inside a list it cannot be left out
 
     def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
@@ -67,7 +67,7 @@ def list_of_values(reader: Reader) -> Shape:
 
 
 def list_of_parts(part: Shape) -> Shape:
-    """Return the shape of a list whose elements have the shape `part`."""
+    """Return a `Shape` (a function that checks and converts a value) for a list of values of the shape `part`."""
 
     def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         if value is old:
@@ -91,7 +91,7 @@ def list_of_parts(part: Shape) -> Shape:
 
 
 def map_of_values(reader: Reader) -> Shape:
-    """Return the shape of a map of scalars, which `reader` checks and converts."""
+    """Return a `Shape` (a function that checks and converts a value) for a map of scalars, read by `reader`."""
     zero = zero_of(reader)
 
     def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
@@ -114,7 +114,7 @@ def map_of_values(reader: Reader) -> Shape:
 
 
 def map_of_parts(part: Shape) -> Shape:
-    """Return the shape of a map whose values have the shape `part`."""
+    """Return a `Shape` (a function that checks and converts a value) for a map of values of the shape `part`."""
 
     def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         if value is old:
@@ -133,7 +133,7 @@ def map_of_parts(part: Shape) -> Shape:
 
 
 def checked_by(reader: Reader) -> Shape:
-    """Return the shape of a scalar that `reader` checks, and that is not stored."""
+    """Return a `Shape` (a function that checks a value) for a scalar that `reader` checks, and that is not stored."""
 
     def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         reader(value)
@@ -142,7 +142,7 @@ def checked_by(reader: Reader) -> Shape:
 
 
 def empty_after(part: Shape) -> Shape:
-    """Return the shape of a value that `part` checks, and that is not stored."""
+    """Return a `Shape` (a function that checks a value) for a value that `part` checks, and that is not stored."""
 
     def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         part(value, old, place, unknown)

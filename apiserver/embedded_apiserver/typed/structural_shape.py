@@ -33,7 +33,7 @@ _OBJECT = ("apiVersion", "kind", "metadata")  # fields that each object has, an 
 
 @functools.lru_cache(_DEFINITIONS)
 def structural_shape(definition: Definition, *, keep_nulls: bool = False) -> Shape:
-    """Return the shape of whole custom objects, without kind and apiVersion.
+    """Return the `Shape`, a function that checks and converts, for whole custom objects without kind and apiVersion.
 
     Args:
         definition: The definition of the kind.

@@ -237,7 +237,7 @@ def _refuse_conflicts(others: Sequence[Entry], taken: set[Path], subresource: st
 
 
 def _conflict(conflicts: Mapping[str, Sequence[str]], more: int) -> status.StatusError:
-    """Return a 409 for an applied configuration that conflicts with other managers.
+    """Return a 409 error for an applied configuration that conflicts with other managers.
 
     Args:
         conflicts: The fields in conflict by manager, as text.
