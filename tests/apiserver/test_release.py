@@ -233,3 +233,21 @@ def test_an_unknown_release_is_refused_in_one_line(
     assert capsys.readouterr().err == (
         f"error: cannot answer as Kubernetes {text!r}{why}: give a release from 1.31 to 1.36\n"
     )
+
+
+@pytest.mark.parametrize(("release", "status"), [("1.31", 422), ("1.35", 422), ("1.36", 201)])
+def test_a_service_whose_name_begins_with_a_digit_is_refused_until_its_release(
+    sim: Simulation, release: str, status: int
+) -> None:
+    """The text is that of Kubernetes 1.36.2 with `--emulated-version=1.35`."""
+    made = {"metadata": {"name": "1-web"}, "spec": {"ports": [{"port": 80}]}}
+
+    answer, told = server_of(sim, release)("POST", "/api/v1/namespaces/default/services", made)
+
+    assert answer == status
+    if status == 422:
+        assert told["message"] == (
+            'Service "1-web" is invalid: metadata.name: Invalid value: "1-web": a DNS-1035 label must consist of lower '
+            "case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric "
+            "character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+        )

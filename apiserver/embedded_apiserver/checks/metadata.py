@@ -18,6 +18,7 @@ from embedded_apiserver.status import Cause
 _NAME_RULES = {
     "subdomain": names.subdomain_errors,
     "label": names.label_errors,
+    "service": names.service_name_errors,
     "path": names.path_segment_errors,
     "key": names.config_key_errors,
 }

@@ -63,7 +63,7 @@ class Kind:
         create_on_update: True if a PUT creates the object if it does not exist.
         unconditional_update: True if a PUT may have no resourceVersion, so that the last writer wins.
         deletes_with_object: True if the response to a DELETE is the object, False if it is a `Status`.
-        name_rule: The rule for names: `subdomain`, `label`, `key`, or `path` (any path segment).
+        name_rule: The rule for names: `subdomain`, `label`, `service`, `key`, or `path` (any path segment).
         fields: The fields that a field selector may name besides name and namespace, each with the value for objects
             that lack the field.
         field_paths: The path in the stored object of those `fields` whose name is not their path.
