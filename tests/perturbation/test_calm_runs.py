@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit.perturbation.recorded_runs import POD, a_run
+from kit.perturbation.recorded_runs import CLAIM, POD, a_run
 
 from controller_runtime.testing.perturbation.calm_runs import CalmRuns
 from controller_runtime.testing.perturbation.judging import Verdict, judge, learn
@@ -86,3 +86,12 @@ def test_a_further_calm_run_that_fails_shows_nothing(shows: list[Run | None]) ->
     calm = CalmRuns([RUN_AT[0]] * FIRST, lambda number: shows[number - FIRST])
 
     assert bool(judge(calm.complete(), RUN_AT[1]).complaints) is (RUN_AT[1] not in shows)
+
+
+def test_objects_that_only_some_calm_runs_have_excuse_nothing() -> None:
+    both = a_run(rests=[Rest({POD: [{}], CLAIM: [{}]})])
+    one = a_run(rests=[Rest({POD: [{}]})])
+    calm = CalmRuns([one] * FIRST, lambda _: both)
+
+    assert not calm.doubts(judge(calm.baseline, both))
+    assert judge(calm.complete(), both).complaints != []

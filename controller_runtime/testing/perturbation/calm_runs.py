@@ -3,6 +3,8 @@
 
 A value with two equally likely states is the same in three calm runs with probability 1/4, and then a plan in which it
 is the other one would fail. It is the same in `RUNS` calm runs with probability 1/128.
+
+A further run that has other objects shows nothing: that is no value, and more likely the fault that plans look for.
 """
 
 from __future__ import annotations
@@ -30,18 +32,18 @@ class CalmRuns:
     def __init__(self, runs: Sequence[Run], again: Callable[[int], Run | None]) -> None:
         self._runs, self._again = [*runs], again
         self._next = len(runs)
-        self.baseline = learn(runs)
+        self._first = self.baseline = learn(runs)
 
     def complete(self, is_enough: Callable[[Baseline], bool] = lambda _: False) -> Baseline:
         """Make the runs that are left up to `RUNS`, or until what all have in common is enough, and return that."""
         while self._next < RUNS and not is_enough(self.baseline):
             made = self._again(self._next)
             self._next += 1
-            if made is not None:
+            if made is not None and not self._first.has_other_objects(made):
                 self._runs.append(made)
                 self.baseline = learn(self._runs)
         return self.baseline
 
     def doubts(self, verdict: Verdict | None) -> bool:
-        """Return whether a plan failed by nothing but a difference that further calm runs may show, too."""
+        """Return whether a plan failed by nothing but values that may differ in further calm runs, too."""
         return self._next < RUNS and verdict is not None and verdict.differs_alone

@@ -117,6 +117,12 @@ class Baseline:
         """Return whether `state` is that of the calm run at its rest `number`; True if the calm run had fewer rests."""
         return number >= len(self.rests) or not self.differences(number, run, state)
 
+    def has_other_objects(self, run: Run) -> bool:
+        """Return whether another calm run has an object after a step that these have not, or lacks one."""
+        names = self.naming.names(born(run))
+        found = [self._differences(number, names, rest.state) for _, number, rest in _judged_rests(self, run)]
+        return any(not each.path for several in found for each in several)
+
     def shorter(self, run: Run) -> Baseline:
         """Return what is expected of a shortened story of the same program, from its run without faults."""
         names, ignored = self.naming.names(born(run)), self.ignored
@@ -160,7 +166,7 @@ class Verdict:
     Attributes:
         complaints: The faults, the most telling first.
         coverage: How much was compared.
-        differs_alone: Whether each of them is a difference from calm runs that a value may show by chance.
+        differs_alone: Whether each of them is a value that differs from calm runs, which it may do by chance.
     """
 
     complaints: Sequence[str]
@@ -211,8 +217,9 @@ def _judge(baseline: Baseline, run: Run) -> Verdict:
     missing = [each for each in run.forbidden if each not in baseline.run.forbidden]
     rights = [f"its account has no right to {each}, which no calm run asked for" for each in missing]
     own = [*run.failures, *run.broken, *rights]
-    differing = _counted(baseline, names, run)
+    own += _counted(baseline, names, run)
     told: dict[tuple[Name, str], str] = {}
+    is_value = not own
     coverage = Coverage()
     last = max(baseline.judged, default=0)
     for step, number, rest in reversed([*_judged_rests(baseline, run)]):
@@ -220,6 +227,7 @@ def _judge(baseline: Baseline, run: Run) -> Verdict:
         when = "" if step == last else f"at rest after step {step}, "
         for each in baseline._differences(number, names, rest.state):
             told.setdefault((each.name, each.path), f"{when}{each}")
+            is_value = is_value and bool(each.path)
         for relation in broken(_compared(baseline.naming, names, rest.state), baseline.rests[number].relations):
             told.setdefault(relation.one, f"{when}{relation}")
     lasting: list[str] = []
@@ -228,8 +236,7 @@ def _judge(baseline: Baseline, run: Run) -> Verdict:
         if run.idle > _HOT * baseline.run.idle + _FREE:
             calm = baseline.run.idle
             lasting.append(f"{run.idle} requests were sent while nothing happened, and {calm} in a calm run")
-    differing += told.values()
-    return Verdict([*own, *differing, *lasting], coverage, bool(differing) and not own and not lasting)
+    return Verdict([*own, *told.values(), *lasting], coverage, bool(told) and is_value and not lasting)
 
 
 def born(run: Run) -> dict[Name, frozenset[tuple[str, str]]]:

@@ -131,7 +131,7 @@ class Player:
     def _confirmed(self, plan: Plan, first: _Played) -> Result:
         """Play a plan that has failed again, and return the result of both runs.
 
-        Before that, it is judged by more calm runs if it fails by differences alone, and next to stories that the
+        Before that, it is judged by more calm runs if it fails by values alone, and next to stories that the
         operator could not tell from this one, if there are any.
         """
         runs, judge = self._judging(plan)

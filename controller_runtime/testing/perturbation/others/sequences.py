@@ -23,7 +23,7 @@ from controller_runtime.testing.perturbation.sequence import Walk, may_stay, pla
 from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.sequence_states import neighbours
 from controller_runtime.testing.perturbation.sequence_story import Content, Primary, primaries
-from controller_runtime.testing.perturbation.world import State
+from controller_runtime.testing.perturbation.world import Difference, State
 from embedded_apiserver import Kind, Kinds
 
 _STATES = 3
@@ -104,14 +104,15 @@ def judge(baseline: Baseline, run: Run) -> Verdict:
     """Judge the end of a sequence by calm runs in which its last state is declared alone."""
     own = [*run.failures, *run.broken]
     found = differing(baseline, run, run.rests[-1].state) if run.is_whole and run.rests else []
-    return Verdict([*own, *found], baseline.rests[-1].coverage, differs_alone=bool(found) and not own)
+    is_value = bool(found) and not own and all(each.path for each in found)
+    return Verdict([*own, *map(str, found)], baseline.rests[-1].coverage, is_value)
 
 
-def differing(baseline: Baseline, run: Run, state: State) -> list[str]:
+def differing(baseline: Baseline, run: Run, state: State) -> list[Difference]:
     """Return in what a state differs from the last one of calm runs, but for objects that may stay on purpose."""
     last = baseline.rests[-1].state
     return [
-        str(each)
+        each
         for each in baseline.differences(len(baseline.rests) - 1, run, state)
         if each.name in last or not may_stay(each.name, state.get(each.name, ({},)))
     ]
