@@ -34,12 +34,12 @@ class Reinvocations:
         return found
 
     def begin(self, obj: Object) -> None:
-        """Record the object at the beginning of the step in a round."""
+        """Record the object that the step gets at the beginning of a round."""
         if self._rounds.is_second and self._left is not None and not same_json(obj, self._left):
             self._all_due()
 
     def end(self, obj: Object) -> None:
-        """Record the object that the step returns."""
+        """Record the object that the step returns at the end of a round."""
         self._left = obj
 
     def is_due(self, key: Hashable) -> bool:

@@ -50,7 +50,7 @@ def _read(name: str) -> Raw:
 
 
 def adapted(newest: Any, difference: Any) -> Any:
-    """Return the value of an older release, given that of the newest release and the difference.
+    """Return the value of an older release, given the newest release's value and the difference between them.
 
     Equal parts are shared. If both are maps, `difference` has an entry for each key whose values differ, and under
     `GONE` a list of the keys that the older release lacks. Any other difference is the older value itself.

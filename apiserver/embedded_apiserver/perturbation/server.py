@@ -134,6 +134,6 @@ class PerturbedServer:
 
 
 def unheard(answer: Answer) -> None:
-    """Close a response whose client has ended. A command goes on, but its result is not sent."""
+    """Close the response to a client that has ended. A command goes on, but its result is not sent."""
     if not isinstance(answer, HTTPResponse):
         answer.close()

@@ -85,8 +85,8 @@ class Objects:
         return Written(201, raw, [*warnings, *route.kind.policy.warnings(obj, None)])
 
     def update(self, route: Route, content: Content) -> Written:
-        """Replace an object, or write its subresource, as a PUT requests; some kinds allow to create the object,
-        too.
+        """Replace an object, or write its subresource, as a PUT requests. For some kinds a PUT may create the
+        object.
         """
         kind, options = route.kind, WriteOptions.parse(content.query, UPDATE_OPTIONS)
         obj, warnings = decode(route.sent, content.body, content.media_type, options.field_validation)
