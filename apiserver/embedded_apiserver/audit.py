@@ -74,7 +74,7 @@ class AuditedHandler:
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
         """Answer a request by the inner handler, and log the request; see `Handler.handle`."""
         actors = self._inner.actors(request) if isinstance(self._inner, Audited) else Actors(None)
-        line = _Line.begin(request, actors, microtime(self._clock.now()))
+        line = _AuditLine.begin(request, actors, microtime(self._clock.now()))
         with collected() as annotations:
             answer = self._inner.handle(request, on_ready)
         self._write(line.end(answer, microtime(self._clock.now()), annotations), request.path)
@@ -120,7 +120,7 @@ class AuditedHandler:
             log.error("request not audited", path=path, error=reason)
 
 
-class _Line(NamedTuple):
+class _AuditLine(NamedTuple):
     """The part of a line that comes from the request, encoded.
 
     Attributes:
@@ -132,7 +132,7 @@ class _Line(NamedTuple):
     verb: bytes
 
     @classmethod
-    def begin(cls, request: HTTPRequest, actors: Actors, received: str) -> _Line:
+    def begin(cls, request: HTTPRequest, actors: Actors, received: str) -> _AuditLine:
         """Encode the request of `actors`, received at the time `received`."""
         users = {"user": {} if actors.user is None else _shown(actors.user)}
         if actors.impersonated is not None:

@@ -47,7 +47,7 @@ _BATCH = 256
 _IN_PROGRESS = "InstanceDeletionInProgress", "CustomResource deletion is in progress"
 
 
-class _Metadata(msgspec.Struct):
+class _DefinitionMetadata(msgspec.Struct):
     name: str
     uid: str
 
@@ -57,23 +57,23 @@ class _Names(msgspec.Struct):
     plural: str
 
 
-class _Spec(msgspec.Struct):
+class _DefinitionSpec(msgspec.Struct):
     group: str
     names: _Names
     scope: str
     versions: list[dict[str, Any]]
 
 
-class _Status(msgspec.Struct):
+class _DefinitionStatus(msgspec.Struct):
     acceptedNames: dict[str, Any]  # noqa: N815 (a name on the wire)
 
 
 class _Readable(msgspec.Struct):
     """The parts that each stored definition has, and on which this module relies."""
 
-    metadata: _Metadata
-    spec: _Spec
-    status: _Status
+    metadata: _DefinitionMetadata
+    spec: _DefinitionSpec
+    status: _DefinitionStatus
 
 
 _decode: Callable[[bytes], _Readable] = decoder_of(_Readable)

@@ -36,7 +36,7 @@ class BeyondSubset(ValueError):
     """A regular expression uses syntax outside of the supported subset. RE2 might accept or refuse it."""
 
 
-class _Parser:
+class _PatternParser:
     """Parses a pattern into a program."""
 
     def __init__(self, pattern: str) -> None:
@@ -241,7 +241,7 @@ class SubsetPattern:
 
     def __init__(self, pattern: str) -> None:
         try:
-            self._program = _Parser(pattern).program()
+            self._program = _PatternParser(pattern).program()
         except RecursionError:
             raise BeyondSubset("it is too long") from None
         self.size = len(self._program)

@@ -43,7 +43,7 @@ def merge_patched(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[s
 
 
 @attrs.frozen
-class Change:
+class ChangedField:
     """A field that differs between two objects.
 
     Attributes:
@@ -59,7 +59,7 @@ class Change:
     patch: dict[str, Any]
 
 
-def changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
+def changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[ChangedField]:
     """Return the fields that differ between two objects.
 
     Nested objects are compared field by field. A list counts as one field, and so does an object that is absent on one
@@ -70,7 +70,7 @@ def changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Chan
         old, new = before.get(name), after.get(name)
         if isinstance(old, Mapping) and isinstance(new, Mapping):
             inner = changes_of(old, new)
-            found += [Change(f".{name}{each.path}", each.old, each.new, {name: each.patch}) for each in inner]
+            found += [ChangedField(f".{name}{each.path}", each.old, each.new, {name: each.patch}) for each in inner]
         else:
-            found.append(Change(f".{name}", old, new, {name: new}))
+            found.append(ChangedField(f".{name}", old, new, {name: new}))
     return found

@@ -33,7 +33,7 @@ MOST_KNOWN = 1000
 """The number of remembered differences of one cache that a new list did not repair."""
 
 
-class Difference(NamedTuple):
+class CacheDifference(NamedTuple):
     """An object that a store and the server have in different versions.
 
     Attributes:
@@ -52,7 +52,7 @@ class Difference(NamedTuple):
 
 def differences(
     page: Sequence[Cached], held: Iterable[Cached], changed: Mapping[PlainKey, None], after: str, *, is_last: bool
-) -> list[Difference]:
+) -> list[CacheDifference]:
     """Compare a page of a list with a store that has reached the version of the page, and return the differences.
 
     Args:
@@ -67,7 +67,7 @@ def differences(
     # The API's storage sorts by namespace and name. Where it does not, absence from a page proves nothing.
     is_sorted = all(a < b for a, b in zip([after, *places], places, strict=False) if a)
     served = {cached.plain_key: cached for cached in page}
-    found, seen = list[Difference](), set[PlainKey]()
+    found, seen = list[CacheDifference](), set[PlainKey]()
     for cached in held:
         key = cached.plain_key
         there = served.get(key)
@@ -76,11 +76,11 @@ def differences(
             continue
         if there is None:
             if is_sorted and after < place(key) and (is_last or place(key) <= end):
-                found.append(Difference(key, cached.resource_version, ""))
+                found.append(CacheDifference(key, cached.resource_version, ""))
         elif compare_versions(cached.resource_version, there.resource_version) < 0:
-            found.append(Difference(key, cached.resource_version, there.resource_version))
+            found.append(CacheDifference(key, cached.resource_version, there.resource_version))
     lacking = (key for key in served if key not in seen and key not in changed)
-    return found + [Difference(key, "", served[key].resource_version) for key in lacking]
+    return found + [CacheDifference(key, "", served[key].resource_version) for key in lacking]
 
 
 def place(key: PlainKey) -> str:
@@ -115,7 +115,7 @@ class _Audit:
     after: str = ""
     pending: Page | None = None
     resets: int = 0
-    known: set[Difference] = attrs.field(factory=set)
+    known: set[CacheDifference] = attrs.field(factory=set)
 
     def __attrs_post_init__(self) -> None:
         self.forget = self.informer.add_handler(self._note).remove
@@ -171,7 +171,7 @@ class _Audit:
             log.debug("caches cannot be audited now", collection=self.informer, error=error)
         return None
 
-    def _judge(self, found: Sequence[Difference]) -> None:
+    def _judge(self, found: Sequence[CacheDifference]) -> None:
         lost = [each for each in found if each not in self.known]
         if not lost:
             return

@@ -21,7 +21,7 @@ class _Write:
 
 
 @attrs.frozen
-class _Record:
+class _OwnWriteRecord:
     uid: str
     writes: dict[Lister[Any], _Write] = attrs.field(factory=dict)
 
@@ -42,7 +42,7 @@ class OwnWrites:
     def __init__(self, host: Host) -> None:
         # Guards the records, which hold the newest write to each collection.
         self._lock = host.lock("own writes")
-        self._records: dict[ObjectKey, _Record] = {}
+        self._records: dict[ObjectKey, _OwnWriteRecord] = {}
 
     def __len__(self) -> int:
         return len(self._records)  # one number, so whole without the lock
@@ -62,7 +62,7 @@ class OwnWrites:
         with self._lock:
             record = self._records.get(owner)
             if record is None or record.uid != uid:
-                record = self._records[owner] = _Record(uid)
+                record = self._records[owner] = _OwnWriteRecord(uid)
             before = record.writes.get(lister)
             if before is None or compare_versions(before.version, version) < 0 or before.resets != lister.resets:
                 record.writes[lister] = _Write(version, lister.resets)

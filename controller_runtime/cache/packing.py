@@ -29,7 +29,7 @@ Exchange = Callable[[Iterable[tuple[Cached, Cached]]], None]
 
 
 @attrs.frozen
-class _Run:
+class _PackingRun:
     stop: Stop
     program: Stop
 
@@ -68,7 +68,7 @@ class Packing:
         # Guards the fields below; no other lock is taken under it. A list that is ahead of its dictionary waits on it.
         self._condition = host.condition(f"packing of {label}")
         self._codec: Codec = PLAIN
-        self._run: _Run | None = None
+        self._run: _PackingRun | None = None
         self._is_working = False
         # The work to be done: objects on which to train a dictionary, or none of them to pack again those in the store.
         self._due: Sequence[Cached] | None = None
@@ -91,7 +91,7 @@ class Packing:
     def run(self, stop: Stop, program: Stop) -> None:
         """Allow threads to start until `stop` is set. An exception on one fails `program`."""
         with self._condition:
-            self._run = _Run(stop, program)
+            self._run = _PackingRun(stop, program)
 
     def form(self, cached: Cached, before: Cached | None, found: Cached | None) -> Cached:
         """Return the form in which the store keeps an object.

@@ -19,7 +19,7 @@ from controller_runtime.client.write_options import Query
 JSON = "application/json"
 
 
-class Calls(NamedTuple):
+class ClientCalls(NamedTuple):
     """Sends the requests of one client. Copies of the client with other limits have their own instances.
 
     Attributes:
@@ -66,6 +66,6 @@ class Calls(NamedTuple):
         """Return an object that lists and watches a collection with the transport and timeout of this client."""
         return ListWatch(self.host, self.transport, collection, request_timeout=self.timeout, warnings=self.warnings)
 
-    def bounded(self, limit: Limit) -> Calls:
+    def bounded(self, limit: Limit) -> ClientCalls:
         """Return a copy whose requests end at the deadline that `limit` returns, at the latest."""
         return self._replace(transport=DeadlineTransport(self.transport, limit))

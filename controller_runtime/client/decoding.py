@@ -96,7 +96,7 @@ class _List(msgspec.Struct, gc=False, rename="camel"):
     items: list[msgspec.Raw] | None = None
 
 
-class _Line(msgspec.Struct, gc=False):
+class _WatchLine(msgspec.Struct, gc=False):
     type: str
     object: msgspec.Raw
 
@@ -128,7 +128,7 @@ class _Item(_Kind, gc=False, rename="camel", kw_only=True):
     metadata: _ItemMeta
 
 
-class _Status(msgspec.Struct, gc=False):
+class _ErrorStatus(msgspec.Struct, gc=False):
     code: int = 500
 
 
@@ -141,10 +141,10 @@ PARTIAL = _Kind("PartialObjectMetadata", "meta.k8s.io/v1")
 """The kind of objects of which the server sends only the metadata."""
 
 _list = msgspec.json.Decoder(_List)
-_line = msgspec.json.Decoder(_Line)
+_line = msgspec.json.Decoder(_WatchLine)
 _bookmark = msgspec.json.Decoder(_Bookmark)
 _item = msgspec.json.Decoder(_Item)
-_status = msgspec.json.Decoder(_Status)
+_status = msgspec.json.Decoder(_ErrorStatus)
 _any = msgspec.json.Decoder(dict[str, Any])
 
 

@@ -34,7 +34,7 @@ Fetch = Callable[[str, str], HTTPResponse]
 """Sends a GET of a path with an `accept` header, and raises the error of a failed answer."""
 
 
-class Found(NamedTuple):
+class FoundResource(NamedTuple):
     """A resource and the names by which it can be found, in lower case."""
 
     resource: Resource[Any]
@@ -51,7 +51,7 @@ class Discovered:
             unavailable.
     """
 
-    found: tuple[Found, ...]
+    found: tuple[FoundResource, ...]
     failed: Mapping[str, str]
 
 
@@ -103,7 +103,7 @@ def discovered(fetch: Fetch) -> Discovered:
         DecodeError: An answer is not a discovery document, or names more than `MOST_GROUP_VERSIONS`.
         Exception: `fetch` raised it for `/api` or `/apis`.
     """
-    found: list[Found] = []
+    found: list[FoundResource] = []
     failed: dict[str, str] = {}
     for path in ("/api", "/apis"):
         document = document_of(fetch(path, ACCEPT))
@@ -127,7 +127,7 @@ def _require_few(path: str, count: int) -> None:
         raise DecodeError(f"{path}: the answer names {count} group versions, more than {MOST_GROUP_VERSIONS}")
 
 
-def _aggregated(document: Mapping[str, Any], failed: dict[str, str]) -> Iterator[Found]:
+def _aggregated(document: Mapping[str, Any], failed: dict[str, str]) -> Iterator[FoundResource]:
     for group in document.get("items") or ():
         name = (group.get("metadata") or {}).get("name", "")
         for version in group.get("versions") or ():
@@ -145,7 +145,7 @@ def _preferred_first(group: Mapping[str, Any]) -> list[str]:
     return [f"/apis/{version}" for version in sorted(versions, key=lambda version: version != preferred)]
 
 
-def _classic(group: str, paths: list[str], fetch: Fetch, failed: dict[str, str]) -> Iterator[Found]:
+def _classic(group: str, paths: list[str], fetch: Fetch, failed: dict[str, str]) -> Iterator[FoundResource]:
     for path in paths:
         try:
             document = document_of(fetch(path, "application/json"))
@@ -160,14 +160,14 @@ def _classic(group: str, paths: list[str], fetch: Fetch, failed: dict[str, str])
 
 def _found(
     group: str, version: str, kind: str, plural: str, namespaced: bool, entry: Mapping[str, Any]
-) -> Iterator[Found]:
+) -> Iterator[FoundResource]:
     try:
         resource: Resource[Any] = Resource(group, version, kind, plural, namespaced)
     except ValueError:  # an aggregated server may use names that are not valid, and for which there is no path
         return
     singular = entry.get("singularResource") or entry.get("singularName") or ""
     names = [kind, plural, singular, *(entry.get("shortNames") or ())]
-    yield Found(resource, frozenset(name.lower() for name in names if name))
+    yield FoundResource(resource, frozenset(name.lower() for name in names if name))
 
 
 def _find(known: Discovered, name: str, api_version: str) -> Resource[Any] | None:

@@ -4,21 +4,29 @@
 from __future__ import annotations
 
 from apimachinery.objects import ObjectKey
-from controller_runtime.client.calls import Calls
-from controller_runtime.client.pods.messages import Caller, Query
+from controller_runtime.client.calls import ClientCalls
+from controller_runtime.client.pods.messages import PodCaller, Query
 from controller_runtime.client.pods.session import Session
 
 LONG = 3600.0
 """Seconds that a session or a forwarded connection may last, unless the caller says otherwise."""
 
 
-def caller_of(calls: Calls) -> Caller:
-    """Return the `Caller` by which `client.pods` sends requests with the transport and limits of a client's calls."""
-    return Caller(calls.host, calls.transport, calls.agent, calls.timeout)
+def caller_of(calls: ClientCalls) -> PodCaller:
+    """Return the `PodCaller` by which `client.pods` sends requests with a client's transport and limits."""
+    return PodCaller(calls.host, calls.transport, calls.agent, calls.timeout)
 
 
 def opened(
-    calls: Calls, key: ObjectKey, part: str, query: Query, container: str, *, stdin: bool, tty: bool, within: float
+    calls: ClientCalls,
+    key: ObjectKey,
+    part: str,
+    query: Query,
+    container: str,
+    *,
+    stdin: bool,
+    tty: bool,
+    within: float,
 ) -> Session:
     """Open the streams of a command or of a container's process, and return them; see `Client.open_exec`."""
     flags = ("stdin", stdin), ("stdout", True), ("stderr", not tty), ("tty", tty)

@@ -19,7 +19,7 @@ from controller_runtime.api.collection import Collection
 from controller_runtime.api.conditions import ObjectCondition
 from controller_runtime.api.readiness import Readiness
 from controller_runtime.api.resources import Kind, Resource, resource_of
-from controller_runtime.client.calls import Calls
+from controller_runtime.client.calls import ClientCalls
 from controller_runtime.client.discovery import Discovery
 from controller_runtime.client.kubeconfig_transport import kubeconfig_transport
 from controller_runtime.client.paging import ListBounds
@@ -63,7 +63,7 @@ class ClientReads:
         if request_timeout <= 0:
             raise ValueError(f"request_timeout ({request_timeout}) must be positive")
         self._list_bounds = list_bounds or ListBounds()
-        calls = Calls(host, transport, request_timeout, user_agent or default_user_agent(host), Warnings(host))
+        calls = ClientCalls(host, transport, request_timeout, user_agent or default_user_agent(host), Warnings(host))
         self._calls = calls
         self._discovery = Discovery(host, lambda path, accept: calls.call("GET", path, accept=accept))
 
@@ -294,7 +294,7 @@ class ClientReads:
         """
         return wait_for(self._calls, resource, key, view, until, within)
 
-    def _with(self, calls: Calls) -> Self:
+    def _with(self, calls: ClientCalls) -> Self:
         other = copy.copy(self)
         other._calls = calls
         return other

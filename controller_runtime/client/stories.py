@@ -9,7 +9,7 @@ from controller_runtime.client.transport import Stream, Transport, TransportWrap
 from controller_runtime.core.story import Steps, current_steps
 
 
-class StoryTransport(TransportWrapper):
+class ReconcileStoryTransport(TransportWrapper):
     """A `transport.Transport` that adds method, path and status of each request to the steps of the running reconcile.
 
     Bodies are not recorded.

@@ -15,7 +15,7 @@ from controller_runtime.api.collection import Collection
 from controller_runtime.api.conditions import ObjectCondition
 from controller_runtime.api.readiness import Readiness
 from controller_runtime.api.resources import Kind, Resource, resource_of
-from controller_runtime.client.calls import Calls
+from controller_runtime.client.calls import ClientCalls
 from controller_runtime.client.object_states import ObjectStates
 
 
@@ -25,7 +25,7 @@ def gone(obj: object) -> bool:
 
 
 def wait_for(
-    calls: Calls,
+    calls: ClientCalls,
     resource: Kind[Any],
     key: ObjectKey,
     view: type[Any] | None,
@@ -51,7 +51,7 @@ def wait_for(
     raise WaitTimeout(f"{what}: {state}{error}") from states.error
 
 
-def _states(calls: Calls, resource: Resource[Any], key: ObjectKey, end: float) -> ObjectStates:
+def _states(calls: ClientCalls, resource: Resource[Any], key: ObjectKey, end: float) -> ObjectStates:
     """Return the states of an object until `end`, read by requests of which none outlasts it."""
     bounded = calls.bounded(lambda request: end)
     path = resource.path(key.namespace, key.name)

@@ -24,7 +24,7 @@ from controller_runtime.controller.timed_writes import TOLD, TimedWrites
 from controller_runtime.controller.written_fields import WrittenFields, place_of
 from controller_runtime.core.attempts import current_attempt
 from controller_runtime.core.resource_paths import resource_path
-from controller_runtime.core.written_versions import DELETED, Chain, Running, WrittenVersions
+from controller_runtime.core.written_versions import DELETED, Chain, RunningReconcile, WrittenVersions
 from controller_runtime.queue.causes import PlainCause, PlainKey, PlainVersion, version_of
 
 log = get_logger(__name__)
@@ -122,7 +122,7 @@ class SelfWakes:
         """Return the last findings, the newest first."""
         return [*reversed(self._found.copy())]  # without the lock: a deque is copied as a whole
 
-    def wrote(self, running: Running, request: HTTPRequest, body: bytes) -> None:
+    def wrote(self, running: RunningReconcile, request: HTTPRequest, body: bytes) -> None:
         """Record a write of a reconcile; see `WritesWatcher.wrote`."""
         written = _written(request, body)
         if not written:

@@ -14,7 +14,7 @@ from controller_runtime.controller.panics import Panic
 from controller_runtime.controller.reconciler import Request, Result
 from controller_runtime.controller.unreadable import UnreadableObjects
 from controller_runtime.core.story import begin_steps, end_steps
-from controller_runtime.core.written_versions import Running, running_reconcile
+from controller_runtime.core.written_versions import RunningReconcile, running_reconcile
 from controller_runtime.queue.workqueue import WorkQueue
 
 
@@ -67,7 +67,7 @@ class Settlement:
         if self._self_wakes is not None:
             running = running_reconcile.get()
             if running is None or running.queue is not self._queue:
-                running = Running(self._self_wakes, self._name, self._queue)
+                running = RunningReconcile(self._self_wakes, self._name, self._queue)
                 running_reconcile.set(running)
             running.request = request
         if self._attempts is not None:

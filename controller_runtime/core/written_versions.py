@@ -72,11 +72,11 @@ class WrittenVersions:
 class WritesWatcher(Protocol):
     """Receives the writes of reconciles. Threads: any."""
 
-    def wrote(self, running: Running, request: HTTPRequest, body: bytes) -> None:
+    def wrote(self, running: RunningReconcile, request: HTTPRequest, body: bytes) -> None:
         """Record a write of the reconcile `running` that the server carried out. `body` is the body of its answer."""
 
 
-class Running:
+class RunningReconcile:
     """The reconcile that a thread or coroutine runs, or ran last.
 
     Each thread of a controller has one instance for all its reconciles, of which only `request` changes: setting a
@@ -98,5 +98,5 @@ class Running:
         self.request: Any = None
 
 
-running_reconcile: contextvars.ContextVar[Running | None] = contextvars.ContextVar("reconcile", default=None)
+running_reconcile: contextvars.ContextVar[RunningReconcile | None] = contextvars.ContextVar("reconcile", default=None)
 """The reconcile that this thread or coroutine runs, or ran last; None if nothing wants to know its writes."""

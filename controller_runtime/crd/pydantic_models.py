@@ -52,21 +52,21 @@ def pydantic_schema(cls: Any, path: str) -> dict[str, Any]:
         ValueError: A part of the model has no structural schema; the message names it.
     """
     document: Mapping[str, Any] = cls.model_json_schema(by_alias=True)
-    return _structural(document, _Place(document.get("$defs", {}), path))
+    return _structural(document, _ModelPlace(document.get("$defs", {}), path))
 
 
-class _Place(NamedTuple):
+class _ModelPlace(NamedTuple):
     """The place of a schema: the definitions that it can refer to, its path, and the definitions that contain it."""
 
     library: Mapping[str, Any]
     path: str
     inside: tuple[str, ...] = ()
 
-    def below(self, step: str) -> _Place:
+    def below(self, step: str) -> _ModelPlace:
         return self._replace(path=self.path + step)
 
 
-def _structural(raw: Mapping[str, Any], place: _Place) -> dict[str, Any]:
+def _structural(raw: Mapping[str, Any], place: _ModelPlace) -> dict[str, Any]:
     if name := raw.get("$ref", "").removeprefix(_REF):
         if name in place.inside:
             raise ValueError(f"{place.path}: {name} contains itself, and a structural schema cannot; make it a dict")
@@ -100,7 +100,7 @@ def _structural(raw: Mapping[str, Any], place: _Place) -> dict[str, Any]:
     return made if "type" in made else {**made, "x-kubernetes-preserve-unknown-fields": True}
 
 
-def _property(name: str, raw: Mapping[str, Any], place: _Place, needed: bool) -> dict[str, Any]:
+def _property(name: str, raw: Mapping[str, Any], place: _ModelPlace, needed: bool) -> dict[str, Any]:
     if "_" in name.strip("_"):
         raise ValueError(
             f"{place.path}: {name!r} would be written with an underscore; give the model an alias generator"
@@ -113,7 +113,7 @@ def _property(name: str, raw: Mapping[str, Any], place: _Place, needed: bool) ->
     return made
 
 
-def _union(cases: Sequence[Mapping[str, Any]], place: _Place) -> dict[str, Any]:
+def _union(cases: Sequence[Mapping[str, Any]], place: _ModelPlace) -> dict[str, Any]:
     some = [case for case in cases if case.get("type") != "null"]
     nullable = {"nullable": True} if len(some) < len(cases) else {}
     if len(some) == 1:

@@ -18,7 +18,7 @@ from controller_runtime.client.client import Client
 from controller_runtime.core.planning import is_planning
 from controller_runtime.deletions.budget import DeletionBudget, DeletionBudgetExceeded
 from controller_runtime.deletions.opening import command, malformed, openings
-from controller_runtime.deletions.record import Record, Refusal
+from controller_runtime.deletions.record import BudgetRecord, Refusal
 from controller_runtime.deletions.window import Window, limit_of
 
 log = get_logger(__name__)
@@ -78,7 +78,7 @@ class DeletionLimits:
         self._budgets: Mapping[str, DeletionBudget] = MappingProxyType({})  # replaced as a whole
         self.given: ObjectKey | None = None
         self.default: ObjectKey | None = None
-        self._record: Record | None = None
+        self._record: BudgetRecord | None = None
         self._flag = ""
         # Guards everything below.
         self._lock = host.lock("deletion limits")
@@ -164,11 +164,11 @@ class DeletionLimits:
         if self._budgets and not is_planning():
             _ = self.key
 
-    def record(self, client: Client) -> Record:
+    def record(self, client: Client) -> BudgetRecord:
         """Return the record, which `client` reads and writes; the first call creates it."""
         found = self._record  # without the lock: it is set once, and made under the lock
         if found is None:
-            found = Record(self._host, client, self.key, lambda: self._flag)
+            found = BudgetRecord(self._host, client, self.key, lambda: self._flag)
             with self._lock:
                 self._record = found = self._record or found
         return found

@@ -17,7 +17,7 @@ from controller_runtime.api.codec import decoder_for
 from controller_runtime.client.client import Client
 from controller_runtime.deletions.budget import DeletionBudget, DeletionBudgetExceeded
 from controller_runtime.deletions.opening import OPEN, openings
-from controller_runtime.deletions.window import Opened, Wanted, Window, decide, needs_total
+from controller_runtime.deletions.window import Opened, WantedDeletions, Window, decide, needs_total
 
 LABEL = "controller-runtime/deletions"
 """The label of the records, for people who look for them."""
@@ -40,7 +40,7 @@ class Want:
     """
 
     budget: DeletionBudget
-    wanted: Wanted
+    wanted: WantedDeletions
     total: Callable[[], int | None]
 
 
@@ -59,7 +59,7 @@ class Refusal:
     total: int | None
 
 
-class Record:
+class BudgetRecord:
     """Reserves deletions in a ConfigMap that all replicas share, one request at a time in each process.
 
     A reservation updates exactly the version that was read; if another replica was first, it is read again. An update

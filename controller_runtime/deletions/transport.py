@@ -21,7 +21,7 @@ from controller_runtime.deletions.limits import DeletionLimits
 from controller_runtime.deletions.looking import Looking
 from controller_runtime.deletions.record import Want
 from controller_runtime.deletions.requests import CONTAINERS, Deletion, Takes, deletion_of, is_last
-from controller_runtime.deletions.window import Wanted
+from controller_runtime.deletions.window import WantedDeletions
 
 _PAGE = 10_000
 """Objects of one collection that are counted for its deletion; of more it is not known how many."""
@@ -84,12 +84,16 @@ class BudgetTransport(TransportWrapper):
             if is_ending and request.method == "DELETE":
                 return self.inner.request(request, looking.deadline)
         wants = [
-            self._want(looking, each, Wanted(count=number))
+            self._want(looking, each, WantedDeletions(count=number))
             for each, path in inside
             if (number := looking.count(path)) != 0
         ]
         if budget is not None:
-            wants.append(self._want(looking, budget, Wanted(uid=metadata["uid"]) if metadata else Wanted(count=1)))
+            wants.append(
+                self._want(
+                    looking, budget, WantedDeletions(uid=metadata["uid"]) if metadata else WantedDeletions(count=1)
+                )
+            )
         self._reserve(looking, wants, deletion)
         return self.inner.request(request, looking.deadline)
 
@@ -101,13 +105,15 @@ class BudgetTransport(TransportWrapper):
             self._keep_record(request, record)
         if deletion.kind in CONTAINERS:
             self._reserve(
-                looking, [self._want(looking, each, Wanted(count=None)) for each in budgets.values()], deletion
+                looking, [self._want(looking, each, WantedDeletions(count=None)) for each in budgets.values()], deletion
             )
         elif deletion.kind in budgets:
             answer, number = looking.selected(path, _PAGE)
             if number == 0:  # as a server answers the deletion of a collection: with the objects that it deleted
                 return answer
-            self._reserve(looking, [self._want(looking, budgets[deletion.kind], Wanted(count=number))], deletion)
+            self._reserve(
+                looking, [self._want(looking, budgets[deletion.kind], WantedDeletions(count=number))], deletion
+            )
             if number is not None:
                 query = (*(pair for pair in request.query if pair[0] != "limit"), ("limit", str(number)))
                 request = request._replace(query=query)
@@ -123,7 +129,7 @@ class BudgetTransport(TransportWrapper):
                 found.append((budget, budget.kind.path()))
         return found
 
-    def _want(self, looking: Looking, budget: DeletionBudget, wanted: Wanted) -> Want:
+    def _want(self, looking: Looking, budget: DeletionBudget, wanted: WantedDeletions) -> Want:
         path = budget.kind.path(self._namespace if budget.kind.namespaced else "")
         return Want(budget, wanted, lambda: looking.count(path))
 

@@ -110,7 +110,7 @@ class Window:
 
 
 @attrs.frozen
-class Wanted:
+class WantedDeletions:
     """The objects of one kind that a request would delete, as far as they are known before it is sent.
 
     Attributes:
@@ -157,7 +157,9 @@ def limit_of(window: Window, budget: DeletionBudget, total: int | None) -> int:
     return min(bounds)
 
 
-def decide(window: Window, budget: DeletionBudget, wanted: Wanted, until: float, total: int | None) -> Window | None:
+def decide(
+    window: Window, budget: DeletionBudget, wanted: WantedDeletions, until: float, total: int | None
+) -> Window | None:
     """Return the window with a reservation for `wanted`; None if the budget does not allow it.
 
     Args:

@@ -24,7 +24,7 @@ from controller_runtime.dependents.owned import Id, Owned, Wanted, wanted_of
 from controller_runtime.dependents.plain_memory import plain_memory, restore_memory
 from controller_runtime.dependents.plan import Apply, DependentState, Seen, decide, in_order
 from controller_runtime.dependents.pruning import Pruner, controller_uid
-from controller_runtime.dependents.refusals import Warnings, is_refusal, refused
+from controller_runtime.dependents.refusals import RefusalWarnings, is_refusal, refused
 from controller_runtime.dependents.status import StatusWriter
 from controller_runtime.dependents.summary import Applied, applied, problem_of
 from controller_runtime.manager.manager import Manager
@@ -85,7 +85,7 @@ class Dependents(Generic[P]):
         store = ObservedReads(self._primary, manager.informer(self._primary).reads)
         self._status = StatusWriter(manager.host, manager.client, self._primary, store, condition)
         self._memory = Memory(manager.host)
-        self._warnings = Warnings(manager, name, self._primary)
+        self._warnings = RefusalWarnings(manager, name, self._primary)
         self._pruner = Pruner(manager.client, self._primary, name)
         self._primaries = manager.lister(self._primary)
         self._stores: dict[Resource[Any], ObservedReads] = {}

@@ -45,7 +45,7 @@ class Record:
 
 
 @attrs.frozen
-class Refusal:
+class RefusedApply:
     """The last apply of one object, which the server refused.
 
     Attributes:
@@ -83,7 +83,7 @@ class PrimaryMemory:
 
     uid: str
     applied: dict[Id, Record] = attrs.field(factory=dict)
-    refused: dict[Id, Refusal] = attrs.field(factory=dict)
+    refused: dict[Id, RefusedApply] = attrs.field(factory=dict)
     not_ours: set[str] = attrs.field(factory=set)
     deleted: set[str] = attrs.field(factory=set)
     told: dict[Id, str] = attrs.field(factory=dict)

@@ -14,7 +14,7 @@ import msgspec
 from apimachinery.decoding import converter_of
 from apimachinery.objects import Cached, ObjectKey, cached_from_bytes
 from controller_runtime.api.resources import Resource
-from controller_runtime.dependents.memory import PrimaryMemory, Record, Refusal
+from controller_runtime.dependents.memory import PrimaryMemory, Record, RefusedApply
 from controller_runtime.dependents.owned import Id
 
 
@@ -95,7 +95,7 @@ def restore_memory(memory: PrimaryMemory, plain: Any, resources: Mapping[str, Re
         if each.resource in resources
     }
     memory.refused = {
-        id_of(each): Refusal(each.digest, each.present, each.message, each.tries, now + each.retry_in)
+        id_of(each): RefusedApply(each.digest, each.present, each.message, each.tries, now + each.retry_in)
         for each in found.refused
         if each.resource in resources
     }

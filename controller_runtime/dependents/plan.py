@@ -16,7 +16,7 @@ import msgspec
 from apimachinery.errors import UNREADABLE, DecodeError, UsageError
 from apimachinery.objects import Cached, ObjectKey, OwnerReference
 from controller_runtime.api.resources import Resource
-from controller_runtime.dependents.memory import PrimaryMemory, Record, Refusal, holds, identity_of, values_of
+from controller_runtime.dependents.memory import PrimaryMemory, Record, RefusedApply, holds, identity_of, values_of
 from controller_runtime.dependents.owned import Id, Owned, Wanted
 
 LOOK_AGAIN = 30.0
@@ -82,7 +82,7 @@ class Seen:
 
     current: Cached | None
     record: Record | None = None
-    refusal: Refusal | None = None
+    refusal: RefusedApply | None = None
 
 
 @attrs.frozen
@@ -204,7 +204,7 @@ def judge(wanted: Wanted, seen: Seen, *, uid: str, field_manager: str, now: floa
     return state(Progress.NOT_READY if problem else Progress.READY, problem)
 
 
-def _is_the_same(refusal: Refusal, wanted: Wanted, current: Cached | None) -> bool:
+def _is_the_same(refusal: RefusedApply, wanted: Wanted, current: Cached | None) -> bool:
     """Return whether an apply would send what was refused, for an object that is as it was then."""
     return refusal.digest == wanted.digest and refusal.present == identity_of(wanted.body, current)
 

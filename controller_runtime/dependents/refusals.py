@@ -11,7 +11,7 @@ from apimachinery.log import get_logger
 from apimachinery.objects import AnyObject
 from apimachinery.texts import kept_text
 from controller_runtime.api.resources import Resource
-from controller_runtime.dependents.memory import PrimaryMemory, Refusal, identity_of
+from controller_runtime.dependents.memory import PrimaryMemory, RefusedApply, identity_of
 from controller_runtime.dependents.plan import Apply, DependentState, Progress, Seen
 from controller_runtime.events.recorder import EventRecorder
 from controller_runtime.manager.manager import Manager
@@ -40,7 +40,7 @@ def is_refusal(error: APIError) -> bool:
     return 400 <= error.code < 500 and not isinstance(error, TooManyRequests | Unauthorized)
 
 
-def refused(write: Apply, seen: Seen, error: APIError, now: float) -> Refusal:
+def refused(write: Apply, seen: Seen, error: APIError, now: float) -> RefusedApply:
     """Return the record of a refusal, with the time of the next try.
 
     Args:
@@ -54,10 +54,10 @@ def refused(write: Apply, seen: Seen, error: APIError, now: float) -> Refusal:
     is_same = before is not None and before.digest == digest
     tries = before.tries + 1 if before is not None and is_same else 1
     delay = min(FIRST_DELAY * 2.0 ** min(tries - 1, 10), LONGEST_DELAY)
-    return Refusal(digest, present, kept_text(error), tries, now + delay)
+    return RefusedApply(digest, present, kept_text(error), tries, now + delay)
 
 
-class Warnings:
+class RefusalWarnings:
     """Reports refused and foreign objects by Warning events about the primary, each change once.
 
     The event recorder is made for the first such event, unless the manager has one of that name. So a program without

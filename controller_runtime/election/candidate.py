@@ -40,13 +40,13 @@ CLOCKS_AGREE = timedelta(seconds=1)
 """Differences below this, in the coordinator's clock and ours, are attributed to the network."""
 
 
-class _Spec(msgspec.Struct, gc=False, rename="camel"):
+class _CandidateSpec(msgspec.Struct, gc=False, rename="camel"):
     ping_time: datetime | None = None
     renew_time: datetime | None = None
 
 
 class _View(msgspec.Struct, gc=False):
-    spec: _Spec = msgspec.field(default_factory=_Spec)
+    spec: _CandidateSpec = msgspec.field(default_factory=_CandidateSpec)
 
 
 class LeaseCandidate:
@@ -142,11 +142,11 @@ class LeaseCandidate:
                     self._offset = difference if abs(difference) > CLOCKS_AGREE else timedelta(0)
                 self._condition.notify_all()
 
-    def _spec_of(self, cached: Cached | None) -> _Spec:
+    def _spec_of(self, cached: Cached | None) -> _CandidateSpec:
         try:
-            return _Spec() if cached is None else self._decode(cached.raw).spec
+            return _CandidateSpec() if cached is None else self._decode(cached.raw).spec
         except DecodeError:
-            return _Spec()
+            return _CandidateSpec()
 
     def _wake(self, *, is_due: bool = False, is_leaving: bool = False) -> None:
         with self._condition:

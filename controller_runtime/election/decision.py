@@ -43,7 +43,7 @@ class Sighting:
 
 
 @attrs.frozen
-class Held:
+class HeldLease:
     """The leadership of this replica, at one moment.
 
     Attributes:
@@ -80,7 +80,7 @@ class Action(enum.Enum):
     """Clear the holder of the lease: it names us, but it is too late to begin under it."""
 
 
-def decide(seen: Sighting, identity: str, held: Held | None, now: float) -> Action:
+def decide(seen: Sighting, identity: str, held: HeldLease | None, now: float) -> Action:
     """Return the next step of a replica in an election without a coordinator.
 
     A leader that finds any record but its own has lost the lease: another replica may have led in between, even if none
@@ -103,7 +103,7 @@ def decide(seen: Sighting, identity: str, held: Held | None, now: float) -> Acti
     return Action.TAKE if is_free else Action.WAIT
 
 
-def decide_coordinated(seen: Sighting, identity: str, held: Held | None, now: float) -> Action:
+def decide_coordinated(seen: Sighting, identity: str, held: HeldLease | None, now: float) -> Action:
     """Return the next step of a replica in an election in which a coordinator creates the lease and names its holder.
 
     A lease that names this replica but expired before it began to lead is released: no other client would renew it or

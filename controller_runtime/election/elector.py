@@ -19,7 +19,7 @@ from apimachinery.texts import kept_text
 from controller_runtime.client.client import Client
 from controller_runtime.election.candidate import LeaseCandidate
 from controller_runtime.election.config import LeaderElectionConfig
-from controller_runtime.election.decision import Action, Held, Sighting, decide, decide_coordinated, is_vacant
+from controller_runtime.election.decision import Action, HeldLease, Sighting, decide, decide_coordinated, is_vacant
 from controller_runtime.election.lease_lock import LeaseLock
 from controller_runtime.election.record import LeaseRecord
 from controller_runtime.election.release import release
@@ -102,7 +102,7 @@ class LeaderElector:
         return term_of(self.state)
 
     @property
-    def held(self) -> Held | None:
+    def held(self) -> HeldLease | None:
         """The fencing token and the current deadline of `term`; None without a term."""
         term = self.term
         return None if term is None else term.held

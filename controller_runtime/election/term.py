@@ -10,7 +10,7 @@ from apimachinery.errors import LeadershipLost
 from apimachinery.host import Host
 from apimachinery.http import HTTPRequest
 from controller_runtime.client.deadlines import Limit
-from controller_runtime.election.decision import Held
+from controller_runtime.election.decision import HeldLease
 
 
 class Term:
@@ -42,10 +42,10 @@ class Term:
         self._is_over = False
 
     @property
-    def held(self) -> Held:
+    def held(self) -> HeldLease:
         """The token and the current deadline in monotonic seconds, which is earlier after a suspension."""
         asleep = self._host.elapsed() - self._host.monotonic()
-        return Held(self._token, self._until - asleep)  # the token never changes, and the deadline is one number
+        return HeldLease(self._token, self._until - asleep)  # the token never changes, and the deadline is one number
 
     def is_over(self) -> bool:
         """Return True once the deadline has passed or `end` was called, and forever after."""

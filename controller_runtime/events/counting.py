@@ -17,7 +17,7 @@ from cachetools import LRUCache
 
 from apimachinery.objects import timestamp
 from controller_runtime.api.resources import CORE_EVENTS
-from controller_runtime.events.occurrence import CACHED, Fate, Occurrence, Reporter, Write
+from controller_runtime.events.occurrence import CACHED, Occurrence, OccurrenceFate, Reporter, Write
 from controller_runtime.events.spam import SpamFilter
 
 SIMILAR = 10
@@ -39,7 +39,7 @@ class _Group:
 
 
 @attrs.define
-class _Record:
+class _EventRecord:
     """One event on the server: its first occurrence, and the number of its occurrences."""
 
     first: Occurrence
@@ -58,7 +58,7 @@ class CountingCorrelator:
         self._reporter = reporter
         self._spam = spam
         self._groups: LRUCache[Hashable, _Group] = LRUCache(CACHED)
-        self._records: LRUCache[Hashable, _Record] = LRUCache(CACHED)
+        self._records: LRUCache[Hashable, _EventRecord] = LRUCache(CACHED)
 
     def next_due(self) -> float | None:
         """Return None: counts are never written later without a new occurrence."""
@@ -72,7 +72,7 @@ class CountingCorrelator:
         """Return an empty list; see `next_due`."""
         return []
 
-    def observe(self, occurrence: Occurrence) -> Write | Fate:
+    def observe(self, occurrence: Occurrence) -> Write | OccurrenceFate:
         """Count an occurrence, and return the write of the new event or of the new count.
 
         If the limit forbids the write, return `SPAM` for a new event, which is lost, or `HELD` for a count, which a
@@ -86,11 +86,11 @@ class CountingCorrelator:
         is_allowed = self._spam.allows(occurrence)
         if record is None:
             if not is_allowed:
-                return Fate.SPAM
-            self._records[key] = record = _Record(occurrence)
+                return OccurrenceFate.SPAM
+            self._records[key] = record = _EventRecord(occurrence)
         record.count += 1
         if not is_allowed:
-            return Fate.HELD
+            return OccurrenceFate.HELD
         return self._write(record, occurrence)
 
     def _has_many_alike(self, key: Hashable, occurrence: Occurrence) -> bool:
@@ -105,7 +105,7 @@ class CountingCorrelator:
         group.notes.add(occurrence.note)
         return False
 
-    def _write(self, record: _Record, last: Occurrence) -> Write:
+    def _write(self, record: _EventRecord, last: Occurrence) -> Write:
         first = record.first
         changing = {"message": last.note, "lastTimestamp": timestamp(last.time), "count": record.count}
         body: dict[str, Any] = {

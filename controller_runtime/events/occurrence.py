@@ -79,7 +79,7 @@ class Write:
     through: Resource[Any]
 
 
-class Fate(enum.Enum):
+class OccurrenceFate(enum.Enum):
     """The result of an occurrence, or of the write that it caused."""
 
     WRITTEN = enum.auto()
@@ -110,7 +110,7 @@ class Correlator(Protocol):
     def next_due(self) -> float | None:
         """Return when (monotonic seconds) `due` next has writes, if nothing is observed before; None if never."""
 
-    def observe(self, occurrence: Occurrence) -> Write | Fate:
+    def observe(self, occurrence: Occurrence) -> Write | OccurrenceFate:
         """Return the write for one occurrence, or `HELD` or `SPAM` if there is none.
 
         Call `due` with `occurrence.at` first.

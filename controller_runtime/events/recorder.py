@@ -20,7 +20,15 @@ from controller_runtime.api.references import Reference, reference_to
 from controller_runtime.api.resources import Kind
 from controller_runtime.client.client import Client
 from controller_runtime.events.counting import CountingCorrelator
-from controller_runtime.events.occurrence import Correlator, Fate, Occurrence, Reporter, SpamKey, Write, by_object
+from controller_runtime.events.occurrence import (
+    Correlator,
+    Occurrence,
+    OccurrenceFate,
+    Reporter,
+    SpamKey,
+    Write,
+    by_object,
+)
 from controller_runtime.events.sender import Sender
 from controller_runtime.events.series import SeriesCorrelator
 from controller_runtime.events.spam import SpamFilter
@@ -94,7 +102,7 @@ class EventRecorder:
         self._condition = host.condition(self.name)
         self._waiting: deque[Occurrence] = deque()
         self._is_closed = False
-        self._counts = dict.fromkeys(Fate, 0)
+        self._counts = dict.fromkeys(OccurrenceFate, 0)
 
     def event(
         self,
@@ -141,12 +149,12 @@ class EventRecorder:
         )
         with self._condition:
             if self._is_closed or len(self._waiting) >= QUEUED:
-                self._counts[Fate.DROPPED] += 1
+                self._counts[OccurrenceFate.DROPPED] += 1
             else:
                 self._waiting.append(occurrence)
                 self._condition.notify()
 
-    def counts(self) -> dict[Fate, int]:
+    def counts(self) -> dict[OccurrenceFate, int]:
         """Return the numbers of occurrences and writes so far, by their fate."""
         with self._condition:
             return self._counts.copy()
@@ -196,9 +204,9 @@ class EventRecorder:
         deadline = self._host.monotonic() + DRAIN
         for write in [*writes, *self._correlator.close()]:
             has_time = self._host.monotonic() < deadline and not stop.is_cancelled()
-            self._count(sender.send(write) if has_time else Fate.FAILED)
+            self._count(sender.send(write) if has_time else OccurrenceFate.FAILED)
 
-    def _count(self, fate: Fate) -> None:
+    def _count(self, fate: OccurrenceFate) -> None:
         with self._condition:
             self._counts[fate] += 1
 

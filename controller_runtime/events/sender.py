@@ -17,7 +17,7 @@ from apimachinery.log import get_logger
 from apimachinery.objects import ObjectKey
 from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
-from controller_runtime.events.occurrence import Fate, Write
+from controller_runtime.events.occurrence import OccurrenceFate, Write
 
 log = get_logger(__name__)
 
@@ -48,7 +48,7 @@ class Sender:
         self._stop = stop
         self._was_forbidden = False
 
-    def send(self, write: Write) -> Fate:
+    def send(self, write: Write) -> OccurrenceFate:
         """Send one write and return `WRITTEN` or `FAILED`.
 
         The write is tried again if there was no answer, or the answer was a server error (5xx) or 429. Other errors are
@@ -60,7 +60,7 @@ class Sender:
             try:
                 self._make(write)
             except AlreadyExists:  # an earlier try had arrived, though its answer was lost
-                return Fate.WRITTEN
+                return OccurrenceFate.WRITTEN
             except (ConnectionLost, ServerError, TooManyRequests) as error:
                 if tries == TRIES or self._stop.wait(self._delay(tries, error)):
                     return _failed(write, error)
@@ -69,7 +69,7 @@ class Sender:
             except ControllerRuntimeError as error:
                 return _failed(write, error)
             else:
-                return Fate.WRITTEN
+                return OccurrenceFate.WRITTEN
 
     def _make(self, write: Write) -> None:
         if write.patch is not None:
@@ -81,14 +81,14 @@ class Sender:
                 pass
         self._client.create(write.resource, write.body)
 
-    def _forbidden(self, write: Write, error: Forbidden) -> Fate:
+    def _forbidden(self, write: Write, error: Forbidden) -> OccurrenceFate:
         """Log once which right is missing: without it every event is lost, and the program works all the same."""
         if self._was_forbidden:
             log.debug("event lost", event=_name_of(write), reason=write.body["reason"], error=error)
-            return Fate.FAILED
+            return OccurrenceFate.FAILED
         self._was_forbidden = True
         log.warning("events are lost: let the role create and patch them", error=error)
-        return Fate.FAILED
+        return OccurrenceFate.FAILED
 
     def _delay(self, tries: int, error: ControllerRuntimeError) -> float:
         """Return the seconds until the next try: at least the `Retry-After` of a 429.
@@ -105,7 +105,7 @@ def _name_of(write: Write) -> str:
     return "{namespace}/{name}".format(**write.body["metadata"])
 
 
-def _failed(write: Write, error: ControllerRuntimeError) -> Fate:
+def _failed(write: Write, error: ControllerRuntimeError) -> OccurrenceFate:
     text = f"{type(error).__name__}: {error}"
     log.warning("event lost", event=_name_of(write), reason=write.body["reason"], error=text)
-    return Fate.FAILED
+    return OccurrenceFate.FAILED

@@ -16,7 +16,7 @@ from cachetools import TTLCache
 
 from apimachinery.objects import microtime
 from controller_runtime.api.resources import CORE_EVENTS, EVENTS
-from controller_runtime.events.occurrence import CACHED, Fate, Occurrence, Reporter, Write
+from controller_runtime.events.occurrence import CACHED, Occurrence, OccurrenceFate, Reporter, Write
 from controller_runtime.events.spam import SpamFilter
 
 REFRESH = 1800.0
@@ -85,7 +85,7 @@ class SeriesCorrelator:
         """Return the writes of unwritten counts, for all series."""
         return self._last_writes([*self._series.values()])
 
-    def observe(self, occurrence: Occurrence) -> Write | Fate:
+    def observe(self, occurrence: Occurrence) -> Write | OccurrenceFate:
         """Count an occurrence, and return the write that it causes, or its fate if it causes none.
 
         A new event and a first repetition are written, and a count if the note has changed or `REFRESH` has passed.
@@ -97,7 +97,7 @@ class SeriesCorrelator:
         series = self._series.get(key)
         if series is None:
             if not self._spam.allows(occurrence):
-                return Fate.SPAM
+                return OccurrenceFate.SPAM
             self._series[key] = series = _Series.of(occurrence)
             return Write(body=self._body(series), resource=EVENTS, through=EVENTS)
         series.last = occurrence
@@ -105,7 +105,7 @@ class SeriesCorrelator:
         self._series[key] = series  # put in again, so that it ends IDLE seconds from now
         if series.is_worth_writing and self._spam.allows(occurrence):
             return self._write(series)
-        return Fate.HELD
+        return OccurrenceFate.HELD
 
     def _last_writes(self, ended: list[_Series]) -> list[Write]:
         return [self._write(series) for series in ended if series.has_unwritten]

@@ -32,7 +32,7 @@ SOCKETS_OF_THEIR_OWN: Mapping[str, str] = {
 """Modules whose C code makes connections without an audit event, and their names for people."""
 
 
-class Call(NamedTuple):
+class OutwardCall(NamedTuple):
     """A connection to another process, or the start of a program.
 
     Attributes:
@@ -50,13 +50,13 @@ class Call(NamedTuple):
         return f"{'runs' if self.runs else 'calls'} {where}{f':{self.port}' if self.port else ''}"
 
 
-def call_of(event: str, args: tuple[Any, ...]) -> Call | None:
+def call_of(event: str, args: tuple[Any, ...]) -> OutwardCall | None:
     """Return the outside call that an audit event of Python reports; None if the event is not such a call."""
     reader = _READERS.get(event)
     return None if reader is None else reader(*args)
 
 
-def is_allowed(call: Call, allowed: Collection[str]) -> bool:
+def is_allowed(call: OutwardCall, allowed: Collection[str]) -> bool:
     """Return whether the target of a call is in `allowed`; a program is found by its path or its name."""
     return call.target in allowed or (call.runs and os.path.basename(call.target) in allowed)
 
@@ -66,42 +66,42 @@ def unseen_modules() -> list[str]:
     return [shown for name, shown in SOCKETS_OF_THEIR_OWN.items() if name in sys.modules]
 
 
-def _connection(_: object, address: object = None, *rest: object) -> Call | None:
+def _connection(_: object, address: object = None, *rest: object) -> OutwardCall | None:
     match address:
         case (str(host), int(port), *_):
-            return Call(host.partition("%")[0], port)
+            return OutwardCall(host.partition("%")[0], port)
         case str(path):
-            return Call(path.replace("\0", "@"))
+            return OutwardCall(path.replace("\0", "@"))
         case bytes(raw):
-            return Call(os.fsdecode(raw).replace("\0", "@"))
+            return OutwardCall(os.fsdecode(raw).replace("\0", "@"))
         case None:  # a datagram on a socket that is connected, which was refused before
             return None
-    return Call(str(address))
+    return OutwardCall(str(address))
 
 
-def _look_up(host: object, port: object = None, *_: object) -> Call | None:
+def _look_up(host: object, port: object = None, *_: object) -> OutwardCall | None:
     name = os.fsdecode(host) if isinstance(host, bytes) else host
     if not isinstance(name, str) or not name or _is_number(name) or name == socket.gethostname():
         return None  # an address of this machine, to listen at; or one whose connection is refused by itself
-    return Call(name.lower(), port if isinstance(port, int) else 0)
+    return OutwardCall(name.lower(), port if isinstance(port, int) else 0)
 
 
-def _program(path: object, *_: object) -> Call:
-    return Call(_text(path), runs=True)
+def _program(path: object, *_: object) -> OutwardCall:
+    return OutwardCall(_text(path), runs=True)
 
 
-def _process(executable: object, arguments: object, *_: object) -> Call:
+def _process(executable: object, arguments: object, *_: object) -> OutwardCall:
     first = arguments[0] if isinstance(arguments, list | tuple) and arguments else arguments
-    return Call(_text(executable or first), runs=True)
+    return OutwardCall(_text(executable or first), runs=True)
 
 
-def _command(command: object) -> Call:
+def _command(command: object) -> OutwardCall:
     text = _text(command)
     try:
         words = shlex.split(text)
     except ValueError:
         words = text.split()
-    return Call(words[0] if words else text, runs=True)
+    return OutwardCall(words[0] if words else text, runs=True)
 
 
 def _text(value: object) -> str:
@@ -116,7 +116,7 @@ def _is_number(name: str) -> bool:
     return True
 
 
-_READERS: Mapping[str, Callable[..., Call | None]] = {
+_READERS: Mapping[str, Callable[..., OutwardCall | None]] = {
     "socket.connect": _connection,
     "socket.sendto": _connection,
     "socket.sendmsg": _connection,

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from apimachinery.errors import UsageError
-from controller_runtime.isolation.calls import FORK_EXEC, Call, call_of, is_allowed
+from controller_runtime.isolation.calls import FORK_EXEC, OutwardCall, call_of, is_allowed
 
 _permitted: contextvars.ContextVar[bool] = contextvars.ContextVar("own connections", default=False)
 
@@ -32,7 +32,7 @@ class OutsideRefused(BaseException):
         call: The refused call.
     """
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: OutwardCall) -> None:
         super().__init__(f"refused: the program {call}")
         self.call = call
 
@@ -47,7 +47,9 @@ class Guard:
     Threads: any.
     """
 
-    def __init__(self, allowed: Iterable[str] = (), on_refused: Callable[[Call], None] = lambda call: None) -> None:
+    def __init__(
+        self, allowed: Iterable[str] = (), on_refused: Callable[[OutwardCall], None] = lambda call: None
+    ) -> None:
         self._allowed = frozenset(name.lower() for name in allowed) | frozenset(allowed)
         self._on_refused = on_refused
         # The addresses that allowed names were resolved to. A set is changed by single operations only.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from apimachinery.host import Host
 from controller_runtime.cache.informers import Informers
 from controller_runtime.client.deadlines import DeadlineTransport, reconcile_limit
-from controller_runtime.client.stories import StoryTransport
+from controller_runtime.client.stories import ReconcileStoryTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.client.written_versions import WrittenTransport
 from controller_runtime.election.config import LeaderElectionConfig
@@ -73,7 +73,7 @@ def client_transport(
         on_yielding=on_yielding,
     )
     bound = rings.bound(DeadlineTransport(limited, reconcile_limit(host)))
-    recorder, own, fenced = recorded(host, WrittenTransport(StoryTransport(bound)), incidents)
+    recorder, own, fenced = recorded(host, WrittenTransport(ReconcileStoryTransport(bound)), incidents)
     tracing = None if tracer_provider is None else tracing_of(host, tracer_provider)
     return ClientTransport(
         fenced if tracing is None else tracing.transport(fenced), elector, leaders, recorder, own, tracing

@@ -20,7 +20,7 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.page.answers import StatusPage
 from controller_runtime.manager.page.links import PAGE, STREAM
 from controller_runtime.manager.recording import RECONCILES, reconciles_answer
-from controller_runtime.serving.front import Stream
+from controller_runtime.serving.front import ServedStream
 from controller_runtime.serving.prompt import Answer, PromptAnswers
 from controller_runtime.serving.server import Server
 
@@ -140,7 +140,7 @@ def debug_answer(manager: Manager) -> Answer:
 
     page = StatusPage(manager)
 
-    def answer(request: HTTPRequest, is_local: bool) -> HTTPResponse | Stream:
+    def answer(request: HTTPRequest, is_local: bool) -> HTTPResponse | ServedStream:
         if request.path not in _DEBUG:
             return HTTPResponse(404)
         if not is_local:  # names of objects may be confidential

@@ -24,7 +24,7 @@ from controller_runtime.manifests.objects import (
     service_monitor,
 )
 from controller_runtime.manifests.rights import Rights
-from controller_runtime.manifests.settings import Settings
+from controller_runtime.manifests.settings import ManifestSettings
 from controller_runtime.manifests.text import document, plain
 from controller_runtime.manifests.webhooks import converted_definitions, webhook_objects, webhook_roles
 
@@ -50,7 +50,7 @@ class Bundle:
     """
 
     facts: Facts
-    settings: Settings
+    settings: ManifestSettings
     rights: Rights | None
     has_monitor: bool = False
 

@@ -22,7 +22,7 @@ _NAMED_BY = ("name", "type", "containerPort", "key")
 _ABSENT = object()
 
 
-class Identity(NamedTuple):
+class FileIdentity(NamedTuple):
     """The identity of an object in a file.
 
     Attributes:
@@ -123,7 +123,7 @@ def _line(lines: Sequence[str], number: int) -> str:
     return repr(lines[number].strip()) if number < len(lines) else "the end"
 
 
-def _objects_in(paths: Sequence[Path]) -> dict[tuple[Identity, Path], Mapping[str, Any]]:
+def _objects_in(paths: Sequence[Path]) -> dict[tuple[FileIdentity, Path], Mapping[str, Any]]:
     found = {}
     for path in paths:
         files = sorted([*path.rglob("*.yaml"), *path.rglob("*.yml")]) if path.is_dir() else [path]
@@ -145,13 +145,13 @@ def _documents(file: Path) -> Iterator[Mapping[str, Any]]:
                 yield obj
 
 
-def _identity(obj: Mapping[str, Any]) -> Identity:
+def _identity(obj: Mapping[str, Any]) -> FileIdentity:
     group = str(obj.get("apiVersion", "")).rpartition("/")[0]
     metadata = obj["metadata"]
-    return Identity(group, str(obj["kind"]), str(metadata.get("namespace", "")), str(metadata.get("name", "")))
+    return FileIdentity(group, str(obj["kind"]), str(metadata.get("namespace", "")), str(metadata.get("name", "")))
 
 
-def _is_same(found: Identity, wanted: Identity) -> bool:
+def _is_same(found: FileIdentity, wanted: FileIdentity) -> bool:
     """Return whether two names are of one object; a file that is applied with `-n` names no namespace."""
     return found == wanted or found == wanted._replace(namespace="")
 

@@ -12,7 +12,7 @@ from controller_runtime.manifests.settings import (
     PROBES_PORT,
     TERMINATION,
     WEBHOOKS_PORT,
-    Settings,
+    ManifestSettings,
 )
 from controller_runtime.manifests.text import ABSENT, when
 
@@ -21,7 +21,7 @@ _JOINS = 15
 _USER = 65532  # the user `nonroot` of usual base images; any number but zero would do
 
 
-def deployment(settings: Settings) -> Object:
+def deployment(settings: ManifestSettings) -> Object:
     """Return the Deployment of a program.
 
     Without a leader election or a ring, two pods must never run at the same time, so the old pod ends before the new
@@ -46,7 +46,7 @@ def deployment(settings: Settings) -> Object:
     }
 
 
-def _pod(settings: Settings) -> dict[str, Any]:
+def _pod(settings: ManifestSettings) -> dict[str, Any]:
     spread = {
         "maxSkew": 1,
         "topologyKey": "kubernetes.io/hostname",
@@ -68,7 +68,7 @@ def _pod(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _container(settings: Settings) -> dict[str, Any]:
+def _container(settings: ManifestSettings) -> dict[str, Any]:
     return {
         "name": settings.program,
         "image": settings.image,
@@ -98,7 +98,7 @@ def _container(settings: Settings) -> dict[str, Any]:
     }
 
 
-def arguments(settings: Settings) -> list[Any]:
+def arguments(settings: ManifestSettings) -> list[Any]:
     """Return the command line arguments of the program, for `run(setup)`.
 
     The lease and the ring are always named, because roles refer to their names.

@@ -21,7 +21,7 @@ from controller_runtime.webhooks.hooks import Hook
 
 
 @attrs.frozen(order=True)
-class Watched:
+class WatchedCollection:
     """A collection that a program lists and watches.
 
     Attributes:
@@ -55,10 +55,10 @@ class Facts:
     """
 
     definitions: Sequence[dict[str, Any]]
-    watched: Sequence[Watched]
+    watched: Sequence[WatchedCollection]
     hooks: Sequence[Hook[Any]] = ()
     converted: frozenset[str] = frozenset()
-    shared: Sequence[Watched] = ()
+    shared: Sequence[WatchedCollection] = ()
     unshared: Sequence[str] = ()
     limits_deletions: bool = False
     record: ObjectKey | None = None
@@ -120,8 +120,8 @@ def require_shared(facts: Facts) -> None:
         )
 
 
-def _watched(resource: Resource[Any], namespace: str) -> Watched:
-    return Watched(resource.group, resource.plural, namespace if resource.namespaced else "")
+def _watched(resource: Resource[Any], namespace: str) -> WatchedCollection:
+    return WatchedCollection(resource.group, resource.plural, namespace if resource.namespaced else "")
 
 
 class _Unconnected:

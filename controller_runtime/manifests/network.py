@@ -9,14 +9,14 @@ from typing import Any
 
 from apimachinery.errors import UsageError
 from controller_runtime.manifests.objects import METRICS_SUFFIX, Object, metadata
-from controller_runtime.manifests.settings import METRICS_PORT, WEBHOOKS_PORT, Settings
+from controller_runtime.manifests.settings import METRICS_PORT, WEBHOOKS_PORT, ManifestSettings
 from controller_runtime.manifests.text import when
 
 _PODS: list[Object] = [{"namespaceSelector": {}}]
 """The pods of every namespace, and no address outside of the cluster."""
 
 
-def metrics_policy(settings: Settings) -> Object:
+def metrics_policy(settings: ManifestSettings) -> Object:
     """Return the NetworkPolicy by which only pods can read the metrics, and only the kubelet (without a rule) the
     probes.
 
@@ -33,7 +33,7 @@ def metrics_policy(settings: Settings) -> Object:
     )
 
 
-def webhook_policy(settings: Settings) -> list[Object]:
+def webhook_policy(settings: ManifestSettings) -> list[Object]:
     """Return the NetworkPolicy by which only the chosen addresses can call the webhooks; empty if none are chosen."""
     if not settings.webhook_from:
         return []
@@ -62,7 +62,7 @@ def _cidr(text: str) -> str:
         raise UsageError(f"--webhook-from: {error}: {meant}") from error
 
 
-def _policy(settings: Settings, name: str, rules: Sequence[Any]) -> Object:
+def _policy(settings: ManifestSettings, name: str, rules: Sequence[Any]) -> Object:
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",

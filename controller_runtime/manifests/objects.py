@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from controller_runtime.manifests.facts import Facts, Watched
+from controller_runtime.manifests.facts import Facts, WatchedCollection
 from controller_runtime.manifests.rights import Rights, Rule
-from controller_runtime.manifests.settings import METRICS_PORT, Settings
+from controller_runtime.manifests.settings import METRICS_PORT, ManifestSettings
 from controller_runtime.manifests.text import Literal, literal, when
 from controller_runtime.ring.rights import objects_role_name, ring_rules, role_name
 
@@ -21,7 +21,7 @@ RBAC = "rbac.authorization.k8s.io"
 _OWN_NAMESPACES = ("default",)
 
 
-def namespace_of(settings: Settings) -> list[Object]:
+def namespace_of(settings: ManifestSettings) -> list[Object]:
     """Return the Namespace of the program, in which only restricted pods may run; empty for one that exists anyway."""
     if settings.namespace in _OWN_NAMESPACES or settings.namespace.startswith("kube-"):
         return []
@@ -29,12 +29,12 @@ def namespace_of(settings: Settings) -> list[Object]:
     return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": settings.namespace, "labels": labels}}]
 
 
-def service_account(settings: Settings) -> Object:
+def service_account(settings: ManifestSettings) -> Object:
     """Return the service account of the program."""
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(settings, settings.account)}
 
 
-def roles(settings: Settings, rights: Rights) -> list[Object]:
+def roles(settings: ManifestSettings, rights: Rights) -> list[Object]:
     """Return roles with exactly these rights, and their bindings to the service account.
 
     A ClusterRole has the rules that apply everywhere, a Role for each namespace the rules that apply there.
@@ -48,7 +48,7 @@ def roles(settings: Settings, rights: Rights) -> list[Object]:
     return made
 
 
-def lease_roles(settings: Settings) -> list[Object]:
+def lease_roles(settings: ManifestSettings) -> list[Object]:
     """Return the role for the leader election, and its binding.
 
     The verb `create` cannot be limited by name; the other verbs are.
@@ -62,7 +62,7 @@ def lease_roles(settings: Settings) -> list[Object]:
     return bound(settings, "Role", settings.namespace, name, rules, are_own=True)
 
 
-def deletion_roles(settings: Settings, facts: Facts) -> list[Object]:
+def deletion_roles(settings: ManifestSettings, facts: Facts) -> list[Object]:
     """Return the role for the ConfigMap of deletion budgets, and its binding; empty without budgets.
 
     The ConfigMap is named after the lease or the ring, or after the program if there is neither. The role has both
@@ -79,7 +79,7 @@ def deletion_roles(settings: Settings, facts: Facts) -> list[Object]:
     return bound(settings, "Role", namespace, f"{settings.name}-deletions", rules, are_own=True)
 
 
-def ring_roles(settings: Settings, shared: Iterable[Watched]) -> list[Object]:
+def ring_roles(settings: ManifestSettings, shared: Iterable[WatchedCollection]) -> list[Object]:
     """Return the roles for a member of a ring, and their bindings; empty without a ring.
 
     In a ring by uid or owner they include the right to get objects by name, to see whether they are gone.
@@ -101,7 +101,13 @@ def ring_roles(settings: Settings, shared: Iterable[Watched]) -> list[Object]:
 
 
 def bound(
-    settings: Settings, kind: str, namespace: str | None, name: str, rules: Sequence[Rule], *, are_own: bool = False
+    settings: ManifestSettings,
+    kind: str,
+    namespace: str | None,
+    name: str,
+    rules: Sequence[Rule],
+    *,
+    are_own: bool = False,
 ) -> list[Object]:
     """Return a role with these rules, and a binding of it to the service account.
 
@@ -135,7 +141,7 @@ def _ordered(rule: Rule) -> dict[str, Any]:
     return {name: list(rule[name]) for name in names if rule.get(name)}
 
 
-def metrics_service(settings: Settings) -> Object:
+def metrics_service(settings: ManifestSettings) -> Object:
     """Return the Service by which metrics are scraped. It is headless, since it does no load balancing."""
     port = {"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics"}
     return {
@@ -146,7 +152,7 @@ def metrics_service(settings: Settings) -> Object:
     }
 
 
-def service_monitor(settings: Settings) -> Object:
+def service_monitor(settings: ManifestSettings) -> Object:
     """Return the ServiceMonitor by which the Prometheus operator scrapes the metrics."""
     return {
         "apiVersion": "monitoring.coreos.com/v1",
@@ -159,7 +165,7 @@ def service_monitor(settings: Settings) -> Object:
     }
 
 
-def disruption_budget(settings: Settings) -> Object:
+def disruption_budget(settings: ManifestSettings) -> Object:
     """Return the PodDisruptionBudget that allows a drain to evict one pod at a time, even a single replica."""
     return {
         "apiVersion": "policy/v1",
@@ -169,11 +175,11 @@ def disruption_budget(settings: Settings) -> Object:
     }
 
 
-def metrics_port(settings: Settings) -> Any:
+def metrics_port(settings: ManifestSettings) -> Any:
     """Return the container port of the metrics, if they are served."""
     return when(settings.has_metrics, {"name": "metrics", "containerPort": METRICS_PORT})
 
 
-def metadata(settings: Settings, name: str) -> Mapping[str, Any]:
+def metadata(settings: ManifestSettings, name: str) -> Mapping[str, Any]:
     """Return the metadata of an object called `name` in the namespace of the program."""
     return {"name": name, "namespace": settings.namespace, "labels": dict(settings.labels)}

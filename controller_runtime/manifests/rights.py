@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from apimachinery.errors import UsageError
-from controller_runtime.manifests.facts import Watched
+from controller_runtime.manifests.facts import WatchedCollection
 from controller_runtime.rights import read
 
 Rule = Mapping[str, Any]
@@ -28,7 +28,7 @@ class Rights:
     cluster: Sequence[Rule] = ()
     namespaced: Mapping[str, Sequence[Rule]] = attrs.field(factory=dict)
 
-    def allow(self, verb: str, watched: Watched, home: str) -> bool:
+    def allow(self, verb: str, watched: WatchedCollection, home: str) -> bool:
         """Return whether the rights allow a verb on a whole collection, for a program that runs in the namespace
         `home`.
         """
@@ -78,7 +78,7 @@ def _add(rules: list[Rule], more: Iterable[Rule]) -> None:
     rules += [rule for rule in more if rule not in rules]
 
 
-def require_watches(rights: Rights, watched: Iterable[Watched], home: str) -> None:
+def require_watches(rights: Rights, watched: Iterable[WatchedCollection], home: str) -> None:
     """Check that the rights include `list` and `watch` of all collections that the program caches.
 
     Raises:

@@ -30,7 +30,7 @@ in README. CPU has no limit, since leadership is a deadline: a replica that is t
 
 
 @attrs.frozen(kw_only=True)
-class Settings:
+class ManifestSettings:
     """The settings of one deployment. A value may be a template expression, a flag also the condition of a template.
 
     Attributes:
@@ -86,10 +86,10 @@ class Settings:
 
 def plain_settings(
     program: str, *, namespace: str, image: str, replicas: int, watch_namespace: str = "", name: str | None = None
-) -> Settings:
+) -> ManifestSettings:
     """Return the settings for plain manifests. If there are several replicas, they elect a leader."""
     labels = {"app.kubernetes.io/name": program}
-    return Settings(
+    return ManifestSettings(
         program=program,
         name=name or program,
         namespace=namespace,
@@ -103,14 +103,14 @@ def plain_settings(
     )
 
 
-def chart_settings(plain: Settings) -> Settings:
+def chart_settings(plain: ManifestSettings) -> ManifestSettings:
     """Return the settings for a chart whose default values are those of `plain`."""
     release = "{{ .Release.Name }}"
     selector = {"app.kubernetes.io/name": plain.program, "app.kubernetes.io/instance": release}
     replicas = "{{ if .Values.leaderElection.enabled }}{{ .Values.replicas }}{{ else }}1{{ end }}"
     if plain.ring_by is not None:
         replicas = "{{ .Values.replicas }}"
-    return Settings(
+    return ManifestSettings(
         program=plain.program,
         name=release,
         namespace="{{ .Release.Namespace }}",

@@ -8,15 +8,15 @@ import copy
 from controller_runtime.crd.definitions import DEFINITIONS
 from controller_runtime.manifests.facts import Facts
 from controller_runtime.manifests.objects import Object, bound
-from controller_runtime.manifests.settings import Settings
+from controller_runtime.manifests.settings import ManifestSettings
 from controller_runtime.webhooks.certificates import SUFFIX
-from controller_runtime.webhooks.configurations import SERVICE_PORT, Place, configurations, conversion_of
+from controller_runtime.webhooks.configurations import SERVICE_PORT, WebhookPlace, configurations, conversion_of
 from controller_runtime.webhooks.injecting import MUTATING, VALIDATING
 
 _GROUP = MUTATING.group
 
 
-def webhook_objects(facts: Facts, settings: Settings) -> list[Object]:
+def webhook_objects(facts: Facts, settings: ManifestSettings) -> list[Object]:
     """Return the Service and the configurations of the webhooks.
 
     The program adds its certificate authority to the latter.
@@ -40,7 +40,7 @@ def webhook_objects(facts: Facts, settings: Settings) -> list[Object]:
     return [service, *made]
 
 
-def converted_definitions(facts: Facts, settings: Settings) -> list[Object]:
+def converted_definitions(facts: Facts, settings: ManifestSettings) -> list[Object]:
     """Return the definitions, with the address of the conversion webhook for those that the program converts."""
     made = []
     for body in facts.definitions:
@@ -51,7 +51,7 @@ def converted_definitions(facts: Facts, settings: Settings) -> list[Object]:
     return made
 
 
-def webhook_roles(facts: Facts, settings: Settings) -> list[Object]:
+def webhook_roles(facts: Facts, settings: ManifestSettings) -> list[Object]:
     """Return the roles for maintaining the certificates of webhooks, and their bindings.
 
     The verb `create` cannot be limited by name; the other verbs are.
@@ -86,5 +86,5 @@ def webhook_roles(facts: Facts, settings: Settings) -> list[Object]:
     ]
 
 
-def _place(settings: Settings) -> Place:
-    return Place(name=settings.webhooks_name, namespace=settings.namespace)
+def _place(settings: ManifestSettings) -> WebhookPlace:
+    return WebhookPlace(name=settings.webhooks_name, namespace=settings.namespace)

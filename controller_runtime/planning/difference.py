@@ -18,7 +18,7 @@ import yaml
 
 from apimachinery.equality import same_json
 from controller_runtime.planning.outcomes import meta_of
-from controller_runtime.planning.overlay import BlindSpot, Object, Planned, Work
+from controller_runtime.planning.overlay import BlindSpot, Object, PlannedObject, Work
 
 _NOISE = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d\S*")
@@ -28,7 +28,7 @@ _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # the one in C whe
 _CONTEXT = 3  # lines around each change, as `diff -u` has
 
 
-class Action(enum.Enum):
+class PlannedAction(enum.Enum):
     """The kind of a planned change."""
 
     CREATE = "create"
@@ -37,7 +37,7 @@ class Action(enum.Enum):
 
 
 @attrs.frozen
-class Difference:
+class PlannedDifference:
     """The change that a plan makes to one object.
 
     Attributes:
@@ -53,7 +53,7 @@ class Difference:
         works: The reconciles that wrote the object.
     """
 
-    action: Action
+    action: PlannedAction
     api_version: str
     kind: str
     namespace: str
@@ -77,7 +77,7 @@ class Difference:
         return "\n".join(lines)
 
 
-def difference_of(planned: Planned) -> Difference | None:
+def difference_of(planned: PlannedObject) -> PlannedDifference | None:
     """Return the difference for a planned object; None if only irrelevant fields differ, and for an Event."""
     live, state = planned.live, planned.state
     if planned.target.plural == "events" and planned.target.group in _EVENTS:
@@ -100,15 +100,15 @@ def difference_of(planned: Planned) -> Difference | None:
         before, after = masked(before, after)
     api_version, namespace = planned.target.api_version, planned.target.namespace
     action = _action(live, state)
-    return Difference(action, api_version, kind, namespace, name, before, after, planned.blind, planned.works)
+    return PlannedDifference(action, api_version, kind, namespace, name, before, after, planned.blind, planned.works)
 
 
-def _action(live: Object | None, state: Object | None) -> Action:
+def _action(live: Object | None, state: Object | None) -> PlannedAction:
     if live is None:
-        return Action.CREATE
+        return PlannedAction.CREATE
     if state is None or ("deletionTimestamp" in meta_of(state) and "deletionTimestamp" not in meta_of(live)):
-        return Action.DELETE
-    return Action.UPDATE
+        return PlannedAction.DELETE
+    return PlannedAction.UPDATE
 
 
 def masked(before: Object | None, after: Object | None) -> tuple[Object | None, Object | None]:

@@ -12,7 +12,7 @@ import msgspec
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.differ import merge_patch, merge_patched
-from controller_runtime.planning.overlay import PLANNED_VERSION, Object, Planned
+from controller_runtime.planning.overlay import PLANNED_VERSION, Object, PlannedObject
 from controller_runtime.planning.patching import json_patched, merged_by_keys
 
 APPLY = "application/apply-patch+yaml"
@@ -75,7 +75,7 @@ def with_identity(obj: Object, state: Object) -> dict[str, Any]:
     return {**obj, "metadata": {**meta_of(obj), **_identity(state)}}
 
 
-def answered(planned: Planned, answer: Object, subresource: str) -> dict[str, Any]:
+def answered(planned: PlannedObject, answer: Object, subresource: str) -> dict[str, Any]:
     """Return the state of an object after a write whose dry run the server answered with `answer`.
 
     In the answer, the written part is as it will be, and the rest is as the server has it. For the rest, earlier
@@ -94,7 +94,7 @@ def answered(planned: Planned, answer: Object, subresource: str) -> dict[str, An
     return _with_status(marked, state) if planned.has_status else marked
 
 
-def applied(planned: Planned, answer: Object, subresource: str) -> dict[str, Any]:
+def applied(planned: PlannedObject, answer: Object, subresource: str) -> dict[str, Any]:
     """Return the state of an object after an apply; the server could compute it only without the earlier planned
     writes.
     """
@@ -107,7 +107,7 @@ def applied(planned: Planned, answer: Object, subresource: str) -> dict[str, Any
     return merged_by_keys(state, change)  # type: ignore[no-any-return]
 
 
-def cumulative(planned: Planned, wanted: Object, subresource: str) -> dict[str, Any]:
+def cumulative(planned: PlannedObject, wanted: Object, subresource: str) -> dict[str, Any]:
     """Return the merge patch of a subresource that turns the server's state into `wanted`."""
     patch = merge_patch(planned.live or {}, wanted)
     if subresource == "status":
@@ -147,7 +147,7 @@ def after_deletion(state: Object, answer: Object, now: str) -> dict[str, Any] | 
     return None if is_gone(marked) else marked
 
 
-def written(planned: Planned, state: Object, subresource: str) -> Planned:
+def written(planned: PlannedObject, state: Object, subresource: str) -> PlannedObject:
     """Return the plan of an object after a write to `state`. The object is gone if nothing else delays its deletion."""
     has_status = subresource == "status" or planned.has_status
     return attrs.evolve(planned, state=None if is_gone(state) else state, has_status=has_status)

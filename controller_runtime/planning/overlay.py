@@ -61,7 +61,7 @@ current_work: contextvars.ContextVar[Work | None] = contextvars.ContextVar("work
 
 
 @attrs.frozen
-class Planned:
+class PlannedObject:
     """One object that was written during the plan.
 
     Attributes:
@@ -89,12 +89,12 @@ class Planned:
         """Whether the object does not exist at the server."""
         return self.live is None
 
-    def with_blind(self, spot: BlindSpot, text: str) -> Planned:
+    def with_blind(self, spot: BlindSpot, text: str) -> PlannedObject:
         """Return a copy with one more effect that could not be predicted."""
         found = (spot, text)
         return self if found in self.blind else attrs.evolve(self, blind=(*self.blind, found))
 
-    def by(self, work: Work | None) -> Planned:
+    def by(self, work: Work | None) -> PlannedObject:
         """Return a copy that `work` has written, too."""
         return self if work is None or work in self.works else attrs.evolve(self, works=(*self.works, work))
 
@@ -111,16 +111,16 @@ class Overlay:
     def __init__(self, host: Host) -> None:
         # Guards the two fields below.
         self._lock = host.lock("overlay of a plan")
-        self._planned: dict[ResourcePath, Planned] = {}
+        self._planned: dict[ResourcePath, PlannedObject] = {}
         # The changes of each collection, in order, for readers that follow them.
         self._changes: dict[ResourcePath, list[PlainKey]] = {}
 
-    def get(self, target: ResourcePath) -> Planned | None:
+    def get(self, target: ResourcePath) -> PlannedObject | None:
         """Return the plan of an object; None if the object was not written."""
         with self._lock:
             return self._planned.get(_place(target))
 
-    def put(self, before: Planned | None, after: Planned) -> bool:
+    def put(self, before: PlannedObject | None, after: PlannedObject) -> bool:
         """Replace the plan `before` of an object by `after`; return False, without an effect, if `before` is out of
         date.
         """
@@ -132,7 +132,7 @@ class Overlay:
             self._changes.setdefault(_collection(place), []).append((place.name, place.namespace))
             return True
 
-    def since(self, collection: ResourcePath, position: int) -> tuple[list[Planned], int]:
+    def since(self, collection: ResourcePath, position: int) -> tuple[list[PlannedObject], int]:
         """Return the plans of a collection's objects that changed since `position`, and the new position.
 
         Args:
@@ -146,7 +146,7 @@ class Overlay:
             places = [known._replace(name=name, namespace=namespace) for name, namespace in keys]
             return [self._planned[place] for place in places], len(changes)
 
-    def all(self) -> list[Planned]:
+    def all(self) -> list[PlannedObject]:
         """Return the plans of all objects, in the order of their first writes."""
         with self._lock:
             return [*self._planned.values()]

@@ -37,7 +37,7 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.planning.initial import initial_requests, receives_from_outside
 from controller_runtime.planning.overlay import Work
 from controller_runtime.planning.refusals import Refusals
-from controller_runtime.planning.result import Failure, PlanResult
+from controller_runtime.planning.result import PlannedFailure, PlanResult
 from controller_runtime.planning.store import PlannedStore
 from controller_runtime.planning.transport import PlanTransport
 
@@ -75,7 +75,7 @@ class PlanPass:
         self._refusals = Refusals()
         self._guard = Guard(allowed, self._refusals.note)
         self.transport = PlanTransport(host, transport, self._refusals.note, self._refusals.of)
-        self._failures: list[Failure] = []
+        self._failures: list[PlannedFailure] = []
         self._later: list[tuple[Work, str]] = []
         self._reconciled: Counter[str] = Counter()
 
@@ -160,7 +160,7 @@ class PlanPass:
 
     def _requests(self, controller: Controller, informers: Informers) -> list[Request]:
         def failed(what: str, error: Exception) -> None:
-            self._failures.append(Failure(Work(controller.name), f"{what}: {_line(error)}"))
+            self._failures.append(PlannedFailure(Work(controller.name), f"{what}: {_line(error)}"))
 
         mapping = Work(controller.name)
         with self._refusals.running(mapping):
@@ -230,7 +230,7 @@ class PlanPass:
     def _fail(self, work: Work, error: BaseException) -> None:
         if not isinstance(error, ControllerRuntimeError):
             log.error("reconcile raised", controller=work.controller, request=work.request, exc_info=error)
-        self._failures.append(Failure(work, _line(error)))
+        self._failures.append(PlannedFailure(work, _line(error)))
 
 
 def _check_served(host: Host, transport: Transport, collection: Collection) -> None:

@@ -12,7 +12,7 @@ from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.differ import merge_patched
 from controller_runtime.core.resource_paths import ResourcePath
 from controller_runtime.planning.outcomes import absent, document, meta_of, response, scale_of
-from controller_runtime.planning.overlay import Object, Overlay, Planned
+from controller_runtime.planning.overlay import Object, Overlay, PlannedObject
 from controller_runtime.planning.selection import Selection, only_metadata
 
 _PARTIAL = "as=PartialObjectMetadata"
@@ -62,7 +62,7 @@ def with_planned(overlay: Overlay, request: HTTPRequest, target: ResourcePath, a
     return response(200, {**page, "items": [_shown(item, request) for item in items]})
 
 
-def _merged_page(items: list[Any], changes: list[Planned], selection: Selection, *, is_last: bool) -> list[Any]:
+def _merged_page(items: list[Any], changes: list[PlannedObject], selection: Selection, *, is_last: bool) -> list[Any]:
     """Return a page with planned states in place; those that the server would not list come on the last page."""
     left = {(each.target.name, each.target.namespace): each for each in changes}
     found: list[Any] = []

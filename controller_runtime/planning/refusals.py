@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from controller_runtime.isolation.calls import Call
+from controller_runtime.isolation.calls import OutwardCall
 from controller_runtime.planning.overlay import Work, current_work
 
 BESIDE = Work("beside all reconciles")
@@ -25,7 +25,7 @@ class Refusals:
 
     def __init__(self) -> None:
         self._running: dict[Work, None] = {}
-        self._calls: dict[Work, Call] = {}
+        self._calls: dict[Work, OutwardCall] = {}
 
     @contextlib.contextmanager
     def running(self, work: Work) -> Iterator[None]:
@@ -38,16 +38,16 @@ class Refusals:
             self._running.pop(work, None)
             current_work.reset(token)
 
-    def note(self, call: Call) -> None:
+    def note(self, call: OutwardCall) -> None:
         """Record a refused call; only the first one of each reconcile is kept."""
         work = current_work.get()
         for each in [work] if work is not None else [*self._running] or [BESIDE]:
             self._calls.setdefault(each, call)
 
-    def of(self, work: Work) -> Call | None:
+    def of(self, work: Work) -> OutwardCall | None:
         """Return the first refused call of a reconcile; None if there was none."""
         return self._calls.get(work)
 
-    def all(self) -> list[tuple[Work, Call]]:
+    def all(self) -> list[tuple[Work, OutwardCall]]:
         """Return the first refused call of each reconcile, in the order in which they came."""
         return [*self._calls.copy().items()]

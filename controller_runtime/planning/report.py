@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from controller_runtime.api.differ import merge_patch
-from controller_runtime.planning.difference import Action, Difference, difference_of
+from controller_runtime.planning.difference import PlannedAction, PlannedDifference, difference_of
 from controller_runtime.planning.overlay import BlindSpot, Work
 from controller_runtime.planning.result import PlanResult
 
@@ -22,7 +22,7 @@ NOTHING, FAILED, CHANGES = 0, 1, 3
 _SHOWN = 5  # lines of one kind in the text
 
 
-class Output(enum.Enum):
+class PlanOutput(enum.Enum):
     """The output formats of a plan."""
 
     DIFF = "diff"
@@ -39,7 +39,7 @@ class PlanReport:
         result: The result of the plan.
     """
 
-    differences: Sequence[Difference]
+    differences: Sequence[PlannedDifference]
     only_times: int
     result: PlanResult
 
@@ -50,9 +50,9 @@ class PlanReport:
             return FAILED
         return CHANGES if self.differences or self.result.refused else NOTHING
 
-    def show(self, output: Output) -> str:
+    def show(self, output: PlanOutput) -> str:
         """Return the text of the plan in an output format."""
-        return json.dumps(self.document(), indent=2) if output is Output.JSON else "\n".join(self._lines())
+        return json.dumps(self.document(), indent=2) if output is PlanOutput.JSON else "\n".join(self._lines())
 
     def document(self) -> dict[str, Any]:
         """Return the plan as a JSON-compatible dict."""
@@ -65,7 +65,7 @@ class PlanReport:
             "notRun": result.not_run,
             "summary": {
                 "byControllerAndKind": [
-                    {"controller": controller, "kind": kind, **{each.value: counts[each] for each in Action}}
+                    {"controller": controller, "kind": kind, **{each.value: counts[each] for each in PlannedAction}}
                     for (controller, kind), counts in self._counts().items()
                 ],
                 "reconciles": {**result.reconciled},
@@ -93,16 +93,19 @@ class PlanReport:
 
     def _table(self) -> Iterator[str]:
         counts = self._counts()
-        rows = [("CONTROLLER", "KIND", *(each.name for each in Action))]
-        rows += [(controller, kind, *(str(each[one]) for one in Action)) for (controller, kind), each in counts.items()]
+        rows = [("CONTROLLER", "KIND", *(each.name for each in PlannedAction))]
+        rows += [
+            (controller, kind, *(str(each[one]) for one in PlannedAction))
+            for (controller, kind), each in counts.items()
+        ]
         if len(rows) == 1:
             return
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
         for row in rows:
             yield "   ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
 
-    def _counts(self) -> dict[tuple[str, str], Counter[Action]]:
-        counts: dict[tuple[str, str], Counter[Action]] = {}
+    def _counts(self) -> dict[tuple[str, str], Counter[PlannedAction]]:
+        counts: dict[tuple[str, str], Counter[PlannedAction]] = {}
         for each in self.differences:
             for controller in dict.fromkeys(work.controller for work in each.works):
                 counts.setdefault((controller, each.kind), Counter())[each.action] += 1
@@ -113,7 +116,7 @@ class PlanReport:
 
     def _sum(self) -> str:
         result, total = self.result, Counter(each.action for each in self.differences)
-        changes = ", ".join(f"{total[each]} to {each.value}" for each in Action)
+        changes = ", ".join(f"{total[each]} to {each.value}" for each in PlannedAction)
         reconciles = sum(result.reconciled.values())
         failed, refused = len(result.failures), len(result.refused)
         noun = "reconcile" if reconciles == 1 else "reconciles"
@@ -138,20 +141,20 @@ def report_of(result: PlanResult) -> PlanReport:
 
 
 def _with_watchers(
-    difference: Difference, watchers: Mapping[tuple[str, str], list[str]], group: str, plural: str
-) -> Difference:
+    difference: PlannedDifference, watchers: Mapping[tuple[str, str], list[str]], group: str, plural: str
+) -> PlannedDifference:
     """Add which controllers reconcile the object after its change; a plan does not know what they will write then."""
     names = ", ".join(watchers.get((group, plural), ()))
-    if not names or difference.action is Action.DELETE:
+    if not names or difference.action is PlannedAction.DELETE:
         return difference
-    if difference.action is Action.CREATE:
+    if difference.action is PlannedAction.CREATE:
         spot = (BlindSpot.CHILDREN, f"{names} will reconcile it once it exists")
     else:
         spot = (BlindSpot.FOLLOW_UPS, f"{names} will reconcile it again")
     return attrs.evolve(difference, blind=(*difference.blind, spot))
 
 
-def _document(each: Difference) -> dict[str, Any]:
+def _document(each: PlannedDifference) -> dict[str, Any]:
     return {
         "action": each.action.value,
         "apiVersion": each.api_version,
@@ -175,7 +178,7 @@ def _place(work: Work) -> dict[str, Any]:
     }
 
 
-def _name(each: Difference) -> str:
+def _name(each: PlannedDifference) -> str:
     return f"{each.api_version} {each.kind} {f'{each.namespace}/' if each.namespace else ''}{each.name}"
 
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 import attrs
 
-from controller_runtime.isolation.calls import Call
-from controller_runtime.planning.overlay import Planned, Work
+from controller_runtime.isolation.calls import OutwardCall
+from controller_runtime.planning.overlay import PlannedObject, Work
 
 
 @attrs.frozen
-class Failure:
+class PlannedFailure:
     """A failed reconcile or mapper of a plan.
 
     Attributes:
@@ -38,9 +38,9 @@ class PlanResult:
         not_run: The parts of the program that a plan does not run, in one line each.
     """
 
-    planned: list[Planned]
-    failures: list[Failure]
-    refused: list[tuple[Work, Call]]
+    planned: list[PlannedObject]
+    failures: list[PlannedFailure]
+    refused: list[tuple[Work, OutwardCall]]
     later: list[tuple[Work, str]]
     reconciled: Mapping[str, int]
     watchers: Mapping[tuple[str, str], list[str]]

@@ -11,7 +11,7 @@ from controller_runtime.cache.index import Index
 from controller_runtime.cache.store import Store
 from controller_runtime.cache.transforms import Transform, transformed
 from controller_runtime.core.resource_paths import ResourcePath
-from controller_runtime.planning.overlay import Overlay, Planned
+from controller_runtime.planning.overlay import Overlay, PlannedObject
 from controller_runtime.planning.reads import encoded
 from controller_runtime.planning.selection import Selection, only_metadata
 
@@ -129,7 +129,7 @@ class PlannedStore(Store):
                 states.update(fresh)
                 return states
 
-    def _state_of(self, planned: Planned) -> Cached | None:
+    def _state_of(self, planned: PlannedObject) -> Cached | None:
         state = planned.state
         if state is None or not self._selection.has(state):
             return None

@@ -9,7 +9,7 @@ from apimachinery.host import Host
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Stream, Transport, TransportWrapper
 from controller_runtime.core.resource_paths import ResourcePath, resource_path
-from controller_runtime.isolation.calls import Call
+from controller_runtime.isolation.calls import OutwardCall
 from controller_runtime.isolation.guard import OutsideRefused
 from controller_runtime.planning.dry_runs import DryRunOnly, as_dry_run
 from controller_runtime.planning.outcomes import document, meta_of
@@ -41,8 +41,8 @@ class PlanTransport(TransportWrapper):
         self,
         host: Host,
         inner: Transport,
-        on_outside: Callable[[Call], None] = lambda call: None,
-        is_over: Callable[[Work], Call | None] = lambda work: None,
+        on_outside: Callable[[OutwardCall], None] = lambda call: None,
+        is_over: Callable[[Work], OutwardCall | None] = lambda work: None,
     ) -> None:
         super().__init__(DryRunOnly(inner))
         self.overlay = Overlay(host)
@@ -100,7 +100,7 @@ class PlanTransport(TransportWrapper):
 
     def _stay_inside(self, target: ResourcePath | None) -> None:
         if target is not None and target.subresource in _INTO_PODS:
-            call = Call(f"{target.plural}/{target.name}/{target.subresource}")
+            call = OutwardCall(f"{target.plural}/{target.name}/{target.subresource}")
             self._on_outside(call)
             raise OutsideRefused(call)
 

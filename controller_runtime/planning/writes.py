@@ -43,13 +43,13 @@ from controller_runtime.planning.outcomes import (
     with_version,
     written,
 )
-from controller_runtime.planning.overlay import BlindSpot, Object, Overlay, Planned, current_work
+from controller_runtime.planning.overlay import BlindSpot, Object, Overlay, PlannedObject, current_work
 from controller_runtime.planning.patching import PatchFailed
 
 Send: TypeAlias = "Callable[[HTTPRequest], HTTPResponse]"
 """Sends a request to the server, and returns its answer."""
 
-Outcome: TypeAlias = "tuple[HTTPResponse, Planned | None]"
+Outcome: TypeAlias = "tuple[HTTPResponse, PlannedObject | None]"
 """The answer that a writer gets, and what is planned afterwards; None if the write changes no plan."""
 
 _TRIES = 10
@@ -71,14 +71,14 @@ def plan_write(host: Host, overlay: Overlay, request: HTTPRequest, target: Resou
     """
     for _ in range(_TRIES):
         planned = overlay.get(target)
-        answer, after = _Write(host, overlay, request, target, send).outcome(planned)
+        answer, after = _PlannedWrite(host, overlay, request, target, send).outcome(planned)
         if after is None or overlay.put(planned, after.by(current_work.get())):
             return answer
     raise UsageError(f"{request.method} {request.path}: other writes of the object come between again and again")
 
 
 @attrs.frozen
-class _Write:
+class _PlannedWrite:
     """One write, judged by what is planned for its object at this moment."""
 
     host: Host
@@ -87,7 +87,7 @@ class _Write:
     target: ResourcePath
     send: Send
 
-    def outcome(self, planned: Planned | None) -> Outcome:
+    def outcome(self, planned: PlannedObject | None) -> Outcome:
         if self.request.method == "POST":
             return self._part(planned) if self.target.subresource else self._create(planned)
         if planned is not None and planned.state is None:
@@ -112,7 +112,7 @@ class _Write:
 
     # Creations.
 
-    def _create(self, planned: Planned | None) -> Outcome:
+    def _create(self, planned: PlannedObject | None) -> Outcome:
         if planned is not None and planned.state is not None:
             return exists(self.target.plural, self.target.name), None
         if planned is not None and not planned.is_only_planned:
@@ -122,7 +122,7 @@ class _Write:
             return self._refused_creation(planned, answer)
         return self._created(planned, answer)
 
-    def _created(self, planned: Planned | None, answer: HTTPResponse) -> Outcome:
+    def _created(self, planned: PlannedObject | None, answer: HTTPResponse) -> Outcome:
         obj = document(answer.body)
         if not meta_of(obj).get("name"):  # a review: its answer is all there is
             return answer, None
@@ -130,9 +130,9 @@ class _Write:
         generated = "" if wanted.get("name") else str(wanted.get("generateName", ""))
         return self._new(planned, with_version(obj), answer.status, generated)
 
-    def _new(self, planned: Planned | None, obj: dict[str, Any], status: int, generated: str) -> Outcome:
+    def _new(self, planned: PlannedObject | None, obj: dict[str, Any], status: int, generated: str) -> Outcome:
         target = self.target.named(obj["metadata"]["name"])
-        after = planned or Planned(target, None, None)
+        after = planned or PlannedObject(target, None, None)
         after = attrs.evolve(after, state=obj, generate_name=generated, applied_by=self._manager, has_status=False)
         if generated:
             after = after.with_blind(
@@ -140,7 +140,7 @@ class _Write:
             )
         return response(status, obj), after
 
-    def _refused_creation(self, planned: Planned | None, answer: HTTPResponse) -> Outcome:
+    def _refused_creation(self, planned: PlannedObject | None, answer: HTTPResponse) -> Outcome:
         if spot := _webhook(answer):
             return self._created_here(planned, *spot)
         namespace = self.overlay.get(ResourcePath("", "v1", "namespaces", "", self.target.namespace))
@@ -148,7 +148,7 @@ class _Write:
             return self._created_here(planned, BlindSpot.UNCHECKED, "its namespace was only planned")
         return answer, None
 
-    def _created_here(self, planned: Planned | None, spot: BlindSpot, why: str) -> Outcome:
+    def _created_here(self, planned: PlannedObject | None, spot: BlindSpot, why: str) -> Outcome:
         """Create the object as it was sent, without the server's defaults."""
         body = document(self.request.body)
         metadata = dict(meta_of(body))
@@ -168,7 +168,7 @@ class _Write:
     def _first_change(self) -> Outcome:
         live = self._live()
         answer = self.send(as_dry_run(self.request))
-        before = Planned(self.target.named(self.target.name), live, live)
+        before = PlannedObject(self.target.named(self.target.name), live, live)
         if not is_success(answer):
             if live is None:
                 return self._refused_creation(None, answer) if self._is_apply else (answer, None)
@@ -179,14 +179,14 @@ class _Write:
             before = before.with_blind(BlindSpot.UNCHECKED, "its state before is not known: it may not be read")
         return self._changed(before, answer)
 
-    def _changed(self, planned: Planned, answer: HTTPResponse) -> Outcome:
+    def _changed(self, planned: PlannedObject, answer: HTTPResponse) -> Outcome:
         obj = document(answer.body)
         state = answered(planned, obj, self.target.subresource)
         after = written(planned, state, self.target.subresource)
         shown = answer if self.target.subresource == "scale" else response(answer.status, state)
         return shown, after
 
-    def _changed_here(self, planned: Planned, spot: BlindSpot, why: str) -> Outcome:
+    def _changed_here(self, planned: PlannedObject, spot: BlindSpot, why: str) -> Outcome:
         try:
             state = locally(planned.state or {}, self.request, self.target.subresource)
         except PatchFailed as error:
@@ -195,7 +195,7 @@ class _Write:
         after = after.with_blind(spot, f"{why}: the server did not check it")
         return response(200, scale_of(state) if self.target.subresource == "scale" else state), after
 
-    def _change_of_new(self, planned: Planned) -> Outcome:
+    def _change_of_new(self, planned: PlannedObject) -> Outcome:
         if not (self._is_apply and planned.applied_by == self._manager):
             return self._changed_here(planned, BlindSpot.UNCHECKED, f"a write {_NEVER_SENT}")
         answer = self.send(as_dry_run(self.request))
@@ -204,7 +204,7 @@ class _Write:
         state = answered(planned, with_identity(document(answer.body), planned.state or {}), "")
         return response(200, state), written(planned, state, "")
 
-    def _further_change(self, planned: Planned) -> Outcome:
+    def _further_change(self, planned: PlannedObject) -> Outcome:
         """Change an object that has a planned state beside the one at the server."""
         subresource = self.target.subresource
         if self.request.method == "PUT" or subresource == "scale":
@@ -228,7 +228,7 @@ class _Write:
 
     # Deletions and other subresources.
 
-    def _part(self, planned: Planned | None) -> Outcome:
+    def _part(self, planned: PlannedObject | None) -> Outcome:
         if planned is not None and planned.state is None:
             return absent(self.target.plural, self.target.name), None
         match self.target.subresource:
@@ -238,7 +238,7 @@ class _Write:
                 return self._bind(planned)
         return self.send(as_dry_run(self.request)), None
 
-    def _bind(self, planned: Planned | None) -> Outcome:
+    def _bind(self, planned: PlannedObject | None) -> Outcome:
         change = {"spec": {"nodeName": (document(self.request.body).get("target") or {}).get("name")}}
         if planned is not None and planned.is_only_planned:
             after = written(planned, merge_patched(planned.state or {}, change), "binding")
@@ -249,22 +249,22 @@ class _Write:
         answer = self.send(as_dry_run(self.request))
         if not is_success(answer):
             return answer, None
-        before = planned or Planned(self.target.named(self.target.name), live, live)
+        before = planned or PlannedObject(self.target.named(self.target.name), live, live)
         return answer, written(before, merge_patched(before.state or {}, change), "binding")
 
-    def _delete(self, planned: Planned | None) -> Outcome:
+    def _delete(self, planned: PlannedObject | None) -> Outcome:
         if planned is not None and planned.is_only_planned:
             return done(200), self._deleted(planned, {})
         live = self._live() if planned is None else planned.live
         answer = self.send(as_dry_run(self.request))
-        before = planned or Planned(self.target.named(self.target.name), live, live)
+        before = planned or PlannedObject(self.target.named(self.target.name), live, live)
         if not is_success(answer):
             if live is not None and (spot := _webhook(answer)):
                 return done(200), self._deleted(before, {}).with_blind(*spot)
             return answer, None
         return answer, self._deleted(before, document(answer.body))
 
-    def _deleted(self, planned: Planned, answer: Object) -> Planned:
+    def _deleted(self, planned: PlannedObject, answer: Object) -> PlannedObject:
         state = after_deletion(planned.state or {}, answer, timestamp(self.host.now()))
         after = attrs.evolve(planned, state=state)
         return after if planned.is_only_planned else after.with_blind(
@@ -282,7 +282,7 @@ class _Write:
             return None
         return document(answer.body) if is_success(answer) else {}
 
-    def _refused(self, planned: Planned) -> HTTPResponse | None:
+    def _refused(self, planned: PlannedObject) -> HTTPResponse | None:
         """Return the refusal of a write whose uid or version is not that of the planned state; None for others."""
         body = document(self.request.body)
         body = body if isinstance(body, dict) else {}

@@ -22,15 +22,15 @@ class _Condition(msgspec.Struct, gc=False):
     status: str
 
 
-class _Status(msgspec.Struct, gc=False):
+class _KindStatus(msgspec.Struct, gc=False):
     conditions: list[_Condition] | None = None
 
 
-class _Object(msgspec.Struct, gc=False):
-    status: _Status | None = None
+class _KindObject(msgspec.Struct, gc=False):
+    status: _KindStatus | None = None
 
 
-_decoder = msgspec.json.Decoder(_Object)
+_decoder = msgspec.json.Decoder(_KindObject)
 
 Conditions = frozenset[tuple[str, str]]
 """The type and the status of each condition of one object."""

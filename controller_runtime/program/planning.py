@@ -13,7 +13,7 @@ from apimachinery.system import SystemHost
 from controller_runtime.client.transport import Transport
 from controller_runtime.manager.manager import Manager
 from controller_runtime.planning.plan_pass import PlanPass
-from controller_runtime.planning.report import Output, report_of
+from controller_runtime.planning.report import PlanOutput, report_of
 from controller_runtime.program.cluster import is_in_pod
 from controller_runtime.program.origin import call_setup
 from controller_runtime.program.plan import ProgramOptions, ProgramPlan, lease_name_of, plan_program
@@ -54,7 +54,7 @@ def print_plan(program: Program, options: ProgramOptions) -> int:
         for controller in manager.controllers:
             controller.workers = options.workers or controller.workers
         report = report_of(one.run(manager))
-    click.echo(report.show(Output(options.output or Output.DIFF.value)))
+    click.echo(report.show(PlanOutput(options.output or PlanOutput.DIFF.value)))
     return report.status
 
 

@@ -45,7 +45,7 @@ class TurnState(enum.Enum):
     PROCESSING = enum.auto()  # handed out by `get`, and not given back by `done` yet
 
 
-class Stage(enum.Enum):
+class QueueStage(enum.Enum):
     """The state of a queue: open, draining (no additions, but a wait for all items to be done), or shut down."""
 
     OPEN = enum.auto()

@@ -18,7 +18,7 @@ from controller_runtime.queue.causes import Causes, PlainCause, PlainKey, PlainV
 from controller_runtime.queue.counters import QueueCounters, QueueTally
 from controller_runtime.queue.fairness import FairBand, grouping
 from controller_runtime.queue.rate_limiters import ItemExponential, RateLimiter
-from controller_runtime.queue.turns import Bands, DelayedTurns, FifoBand, Stage, Turn, TurnState
+from controller_runtime.queue.turns import Bands, DelayedTurns, FifoBand, QueueStage, Turn, TurnState
 
 T = TypeVar("T", bound=Hashable)
 
@@ -52,7 +52,7 @@ class WorkQueue(Generic[T]):
         self._now = host.monotonic
         # Guards everything below. The limiter and `fair_by`, which may be a user's, are called under it.
         self._condition = host.condition(f"queue/{name}")
-        self._stage = Stage.OPEN
+        self._stage = QueueStage.OPEN
         self._limiter: RateLimiter = limiter if limiter is not None else ItemExponential()
         self._group_of = grouping(fair_by)
         # Items to process, each with its next turn: client-go's `dirty`, and the delayed items. Each turn is READY or
@@ -94,7 +94,7 @@ class WorkQueue(Generic[T]):
             version: That object's resourceVersion.
         """
         with self._condition:
-            if self._stage is Stage.OPEN:
+            if self._stage is QueueStage.OPEN:
                 self._plan(item, now := self._now(), now, low, (cause, key, version, 1))
 
     def add_after(self, item: T, delay: float, *, cause: str = "") -> None:
@@ -108,7 +108,7 @@ class WorkQueue(Generic[T]):
             cause: As for `add`.
         """
         with self._condition:
-            if self._stage is Stage.OPEN:
+            if self._stage is QueueStage.OPEN:
                 self._plan_later(item, now := self._now(), now + delay, cause)
 
     def add_rate_limited(self, item: T, *, at_least: float = 0.0, cause: str = "") -> None:
@@ -120,7 +120,7 @@ class WorkQueue(Generic[T]):
             at_least: The least delay in seconds, such as a server's `Retry-After`.
         """
         with self._condition:
-            if self._stage is not Stage.OPEN:
+            if self._stage is not QueueStage.OPEN:
                 return
             now = self._now()
             due = self._retry_at.get(item)
@@ -191,9 +191,9 @@ class WorkQueue(Generic[T]):
             self._queue_due(self._now())
             self._dirty = {item: turn for item, turn in self._dirty.items() if turn.state is not TurnState.DELAYED}
             self._delayed.clear()
-            self._stage = Stage.DRAINING if drain else Stage.SHUT
+            self._stage = QueueStage.DRAINING if drain else QueueStage.SHUT
             self._condition.notify_all()
-            while self._stage is Stage.DRAINING and (self._dirty or self._processing):
+            while self._stage is QueueStage.DRAINING and (self._dirty or self._processing):
                 self._condition.wait_until(None)
 
     def counters(self) -> QueueCounters:
@@ -221,7 +221,7 @@ class WorkQueue(Generic[T]):
                 if self._ready:
                     self._wake()
                 return turn.item
-            if self._stage is not Stage.OPEN:
+            if self._stage is not QueueStage.OPEN:
                 raise ShutDown
             # No thread sleeps past the earliest due time: `_plan` wakes all of them when a sooner one comes.
             self._sleepers += 1
@@ -235,7 +235,7 @@ class WorkQueue(Generic[T]):
         self._tally.work_duration.observe(self._now() - processed.at)
         if (turn := self._dirty.get(item)) is not None and turn.state is TurnState.BLOCKED:
             self._make_ready(turn)
-        if self._stage is not Stage.OPEN:
+        if self._stage is not QueueStage.OPEN:
             self._condition.notify_all()  # `get` may end now, and so may a draining `shut_down`
 
     def _plan_later(self, item: T, now: float, due: float, cause: str) -> None:

@@ -29,7 +29,7 @@ _ABOUT_ONESELF = {
 }
 
 
-class Asked(NamedTuple):
+class AskedAccess(NamedTuple):
     """A right that one request needs.
 
     Attributes:
@@ -67,7 +67,7 @@ class Blocked(NamedTuple):
     is_update: bool
 
 
-def asked_by(request: HTTPRequest) -> list[Asked]:
+def asked_by(request: HTTPRequest) -> list[AskedAccess]:
     """Return the rights that a request needs, without those that every user has.
 
     An apply that may create the object also needs `create`. A watch with an initial list also needs `list`, because the
@@ -103,16 +103,16 @@ def blocked_by(request: HTTPRequest) -> Iterator[Blocked]:
             yield Blocked(group, kind, asked.namespace, name, asked.verb == "update")
 
 
-def _by_path(request: HTTPRequest) -> Asked:
+def _by_path(request: HTTPRequest) -> AskedAccess:
     asked = resource_path(request.path)
     if asked is None:
-        return Asked(request.method.lower(), path=request.path)
+        return AskedAccess(request.method.lower(), path=request.path)
     verb = _VERBS.get(request.method, request.method.lower())
     if not asked.name and verb == "get":
         verb = "watch" if any(key == "watch" and value in ("1", "true") for key, value in request.query) else "list"
     if not asked.name and verb == "delete":
         verb = "deletecollection"
-    return Asked(verb, asked.group, asked.resource_and_part, asked.namespace, asked.name)
+    return AskedAccess(verb, asked.group, asked.resource_and_part, asked.namespace, asked.name)
 
 
 def _content_type(request: HTTPRequest) -> str:

@@ -22,7 +22,7 @@ from controller_runtime.crd.definitions import DEFINITIONS
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.rights import Right
 from controller_runtime.rights.access import Access, granted_by, minimal
-from controller_runtime.rights.asked import Asked, Blocked
+from controller_runtime.rights.asked import AskedAccess, Blocked
 from controller_runtime.ring.records import RING_LABEL, map_name
 from controller_runtime.ring.rights import ring_rules
 
@@ -36,7 +36,7 @@ _WITHOUT_NAMES = ("create", "list", "watch", "deletecollection")
 
 
 @attrs.frozen(kw_only=True)
-class Program:
+class BoundedProgram:
     """The names and namespaces of a manager, to which its rights are limited.
 
     Attributes:
@@ -85,7 +85,7 @@ class Program:
             )
         }
 
-    def ring_of(self, asked: Asked) -> ObjectKey | None:
+    def ring_of(self, asked: AskedAccess) -> ObjectKey | None:
         """Return the ring of this program whose rights already allow a request; None if there is none."""
         for ring in self.rings:
             # A list or watch of the assignment names it by a selector.
@@ -101,7 +101,7 @@ class Program:
             return name == self.lease.name
         return (group, plural) == (LEASE_CANDIDATES.group, LEASE_CANDIDATES.plural)
 
-    def _is_record(self, asked: Asked) -> bool:
+    def _is_record(self, asked: AskedAccess) -> bool:
         kind, key = (asked.group, asked.resource), ObjectKey(asked.name, asked.namespace)
         return kind == (CONFIG_MAPS.group, CONFIG_MAPS.plural) and key == self.record
 
@@ -110,7 +110,7 @@ class Program:
         namespaces = {*itertools.chain.from_iterable(self._namespaces.values())}
         return bool(self.namespace) or (bool(namespaces) and "" not in namespaces)
 
-    def completed(self, asked: Asked) -> list[Asked]:
+    def completed(self, asked: AskedAccess) -> list[AskedAccess]:
         """Return the rights for a request: for one that the library itself makes, all that it may need on that
         resource.
         """
@@ -126,7 +126,7 @@ class Program:
             verbs += ("get",) if (asked.group, asked.resource) in kinds else ()
         return [asked._replace(verb=verb) for verb in verbs]
 
-    def access_to(self, asked: Asked) -> Access:
+    def access_to(self, asked: AskedAccess) -> Access:
         """Return the access that allows a request, with only the names and namespaces of the program itself."""
         if asked.path:
             return Access("", "", "", asked.verb, path=asked.path)
@@ -134,7 +134,7 @@ class Program:
         name = asked.name if asked.verb not in _WITHOUT_NAMES and self._knows(asked, plural) else ""
         return Access(self._place_of(asked, plural), asked.group, asked.resource, asked.verb, name)
 
-    def _knows(self, asked: Asked, plural: str) -> bool:
+    def _knows(self, asked: AskedAccess, plural: str) -> bool:
         if (asked.group, plural) == (DEFINITIONS.group, DEFINITIONS.plural) and asked.name in self.definitions:
             return True
         if self._is_record(asked):
@@ -146,7 +146,7 @@ class Program:
             for right in self._declared(asked.group, plural)
         )
 
-    def _place_of(self, asked: Asked, plural: str) -> str:
+    def _place_of(self, asked: AskedAccess, plural: str) -> str:
         if not asked.namespace or self._is_of_election(asked.group, plural, asked.namespace, asked.name):
             return asked.namespace
         if self._is_record(asked):
@@ -161,7 +161,7 @@ class Program:
     def _declared(self, group: str, plural: str) -> list[Right]:
         return [each for each in self.declared if (each.resource.group, each.resource.plural) == (group, plural)]
 
-    def asked_for(self, blocked: Blocked, asked: Iterable[Asked]) -> Asked | None:
+    def asked_for(self, blocked: Blocked, asked: Iterable[AskedAccess]) -> AskedAccess | None:
         """Return the right for an owner reference, on a server that requires one; None if an update probably did not
         add it.
 
@@ -173,7 +173,7 @@ class Program:
         if blocked.is_update and (resource.group, resource.plural) not in known:
             return None
         namespace = blocked.namespace if resource.namespaced else ""
-        return Asked("update", resource.group, f"{resource.plural}/finalizers", namespace, blocked.name)
+        return AskedAccess("update", resource.group, f"{resource.plural}/finalizers", namespace, blocked.name)
 
     def _resource_of(self, blocked: Blocked) -> Resource[Any]:
         """Return the resource of an owner's kind: one that is cached, a built-in one, or one of the usual plural."""
@@ -197,9 +197,9 @@ def _plural(kind: str) -> str:
     return f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
 
 
-def program_of(manager: Manager) -> Program:
+def program_of(manager: Manager) -> BoundedProgram:
     """Return the current names and namespaces of a manager."""
-    return Program(
+    return BoundedProgram(
         namespace=manager.namespace,
         lease=None if manager.elector is None else manager.elector.lock.key,
         collections=tuple(manager.informers.collections),
@@ -212,7 +212,7 @@ def program_of(manager: Manager) -> Program:
     )
 
 
-def accesses(program: Program, asked: Iterable[Asked], blocked: Iterable[Blocked] = ()) -> set[Access]:
+def accesses(program: BoundedProgram, asked: Iterable[AskedAccess], blocked: Iterable[Blocked] = ()) -> set[Access]:
     """Return the accesses that allow the requests of a manager of this program, without those that others include."""
     every = [*asked]
     rings = {one: ring for one in every if (ring := program.ring_of(one)) is not None}

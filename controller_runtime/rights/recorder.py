@@ -11,7 +11,7 @@ from apimachinery.http import HTTPRequest
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.rights import observing
 from controller_runtime.rights.access import Access
-from controller_runtime.rights.asked import Asked, Blocked, asked_by, blocked_by
+from controller_runtime.rights.asked import AskedAccess, Blocked, asked_by, blocked_by
 from controller_runtime.rights.program import accesses, program_of
 
 
@@ -23,7 +23,7 @@ class Recorder:
 
     def __init__(self) -> None:
         # A deque needs no lock: one thread takes from its left what others add at its right.
-        self._noted: deque[tuple[Manager, Asked | Blocked]] = deque()
+        self._noted: deque[tuple[Manager, AskedAccess | Blocked]] = deque()
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[None]:
@@ -32,10 +32,10 @@ class Recorder:
             yield
 
     def _observe(self, manager: Manager) -> Callable[[HTTPRequest], None]:
-        seen: set[Asked | Blocked] = set()  # so that a manager that runs for long is not kept request by request
+        seen: set[AskedAccess | Blocked] = set()  # so that a manager that runs for long is not kept request by request
 
         def note(request: HTTPRequest) -> None:
-            found: list[Asked | Blocked] = [*asked_by(request), *blocked_by(request)]
+            found: list[AskedAccess | Blocked] = [*asked_by(request), *blocked_by(request)]
             for each in found:
                 if each not in seen:
                     seen.add(each)
@@ -45,11 +45,11 @@ class Recorder:
 
     def take(self) -> set[Access]:
         """Return the accesses that managers needed for new kinds of requests since the last call."""
-        asked: dict[Manager, list[Asked]] = {}
+        asked: dict[Manager, list[AskedAccess]] = {}
         blocked: dict[Manager, list[Blocked]] = {}
         while self._noted:
             manager, each = self._noted.popleft()
-            if isinstance(each, Asked):
+            if isinstance(each, AskedAccess):
                 asked.setdefault(manager, []).append(each)
             else:
                 blocked.setdefault(manager, []).append(each)

@@ -24,7 +24,7 @@ from controller_runtime.ring.belonging import ForeignObject
 from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.decision import Membership, Sighting, is_older, next_step
 from controller_runtime.ring.hand_over import HandOver
-from controller_runtime.ring.objects import Attempt, PublishedRing, RingObjects
+from controller_runtime.ring.objects import LeaseWrite, PublishedRing, RingObjects
 from controller_runtime.ring.ownership import Ownership
 from controller_runtime.ring.publisher import Publisher
 from controller_runtime.ring.records import Claim
@@ -195,7 +195,7 @@ class RingMember:
         draining = state.draining & ~step.resume if isinstance(state, Joined) else state.claim.slots
         is_due = not isinstance(state, Joined) or now >= state.renew_at
         if is_due or step.claim != state.claim or step.resume:
-            attempt = Attempt(step.claim, draining & step.claim.slots, assignment, SendTime.now(self._host))
+            attempt = LeaseWrite(step.claim, draining & step.claim.slots, assignment, SendTime.now(self._host))
             self._objects.write_lease(attempt, self._deadline())
             self._stored(attempt)
 
@@ -217,7 +217,7 @@ class RingMember:
                 drained = self._ownership.drained(state.claim.slots)
                 return Membership(self.identity, state.claim, math.inf, state.claim.slots, drained, leaves=leaves)
 
-    def _stored(self, attempt: Attempt) -> None:
+    def _stored(self, attempt: LeaseWrite) -> None:
         """Follow a claim that the server has stored: own its slots but those that drain, until it must be renewed."""
         before, claim, sent = self.state, attempt.claim, attempt.sent
         until, renew_at = sent.elapsed + self._config.renew_deadline, sent.at + self._config.retry_period

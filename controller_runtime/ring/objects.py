@@ -33,7 +33,7 @@ log = get_logger(__name__)
 
 
 @attrs.frozen
-class Attempt:
+class LeaseWrite:
     """A write of this member's lease, with the data that applies once the server has stored it.
 
     Attributes:
@@ -90,7 +90,7 @@ class RingObjects:
         # Our last write of the lease that was answered, by its stamp and claim; and the later ones, by their stamps,
         # which may have landed.
         self._written = ("", "")
-        self._attempts: dict[str, Attempt] = {}
+        self._attempts: dict[str, LeaseWrite] = {}
         # The last assignment that was read, with its uid and data: most turns read the same one.
         self._known: tuple[str, dict[str, str], Assignment] | None = None
         self.is_as_written = True
@@ -163,7 +163,7 @@ class RingObjects:
         # A restored server gives out versions again, so the version alone does not tell one write from another.
         return Sighting(name, claim, f"{metadata['uid']}/{metadata['resourceVersion']}/{stamp}", duration, now)
 
-    def compare(self, lease: dict[str, Any] | None) -> Attempt | None:
+    def compare(self, lease: dict[str, Any] | None) -> LeaseWrite | None:
         """Compare this member's lease, as it was read, with its last write; set `is_as_written`.
 
         Returns:
@@ -179,7 +179,7 @@ class RingObjects:
             self._attempts.clear()
         return landed
 
-    def write_lease(self, attempt: Attempt, deadline: float) -> None:
+    def write_lease(self, attempt: LeaseWrite, deadline: float) -> None:
         """Write this member's lease over the version that was read, or create it.
 
         Raises:

@@ -17,7 +17,7 @@ from controller_runtime.api.resources import Resource
 from controller_runtime.client.answers import check
 from controller_runtime.client.transport import Transport
 from controller_runtime.ring.config import RingConfig
-from controller_runtime.ring.rights import Right, rights_of
+from controller_runtime.ring.rights import RingRight, rights_of
 
 log = get_logger(__name__)
 
@@ -32,15 +32,15 @@ PATIENCE = 10.0
 """Seconds that one answer may take."""
 
 
-class _Status(msgspec.Struct, gc=False):
+class _ReviewStatus(msgspec.Struct, gc=False):
     allowed: bool = False
 
 
-class _Review(msgspec.Struct, gc=False):
-    status: _Status = msgspec.field(default_factory=_Status)
+class _AccessReview(msgspec.Struct, gc=False):
+    status: _ReviewStatus = msgspec.field(default_factory=_ReviewStatus)
 
 
-_decode = msgspec.json.Decoder(_Review).decode
+_decode = msgspec.json.Decoder(_AccessReview).decode
 
 
 class RightsReview:
@@ -71,10 +71,10 @@ class RightsReview:
     ) -> None:
         self.name = f"rights of ring/{config.name}"
         self._host, self._transport, self._config, self._asked_by_name = host, transport, config, asked_by_name
-        self._missing: tuple[Right, ...] = ()  # replaced as a whole by the thread of `run`
+        self._missing: tuple[RingRight, ...] = ()  # replaced as a whole by the thread of `run`
 
     @property
-    def missing(self) -> tuple[Right, ...]:
+    def missing(self) -> tuple[RingRight, ...]:
         """The rights that the last reviews found missing."""
         return self._missing
 
@@ -104,7 +104,7 @@ class RightsReview:
         self._tell(tuple(missing))
         return not missing
 
-    def _may(self, right: Right) -> bool:
+    def _may(self, right: RingRight) -> bool:
         """Return whether the server grants a right.
 
         Raises:
@@ -122,7 +122,7 @@ class RightsReview:
         except UNREADABLE as error:
             raise DecodeError(f"{_REVIEWS.plural}: {error}") from None
 
-    def _tell(self, missing: tuple[Right, ...]) -> None:
+    def _tell(self, missing: tuple[RingRight, ...]) -> None:
         before, self._missing = self._missing, missing
         ring = self._config.name
         for right in missing:

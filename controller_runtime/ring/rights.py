@@ -14,7 +14,7 @@ from controller_runtime.ring.records import map_name
 
 
 @attrs.frozen
-class Right:
+class RingRight:
     """One right of a ring member: a verb on a resource.
 
     Attributes:
@@ -66,7 +66,7 @@ def ring_rules(ring: str) -> list[dict[str, Any]]:
     ]
 
 
-def rights_of(ring: str, namespace: str, asked_by_name: Iterable[tuple[Resource[Any], str]] = ()) -> list[Right]:
+def rights_of(ring: str, namespace: str, asked_by_name: Iterable[tuple[Resource[Any], str]] = ()) -> list[RingRight]:
     """Return the rights that a member needs: one for each verb of `ring_rules`, and the right to get objects by name.
 
     Args:
@@ -83,9 +83,9 @@ def rights_of(ring: str, namespace: str, asked_by_name: Iterable[tuple[Resource[
         for verb in rule["verbs"]:
             for name in rule.get("resourceNames", [""]):
                 is_vital = (kind, verb) not in not_vital
-                found.append(Right(verb, kind, namespace, name, is_vital, advice(ring, namespace)))
+                found.append(RingRight(verb, kind, namespace, name, is_vital, advice(ring, namespace)))
     text = advice_on_objects(ring)
-    return found + [Right("get", kind, where, "", True, text) for kind, where in asked_by_name]
+    return found + [RingRight("get", kind, where, "", True, text) for kind, where in asked_by_name]
 
 
 def role_name(ring: str) -> str:

@@ -41,7 +41,7 @@ class _Taken:
     drop: Callable[[], None] | None
 
 
-class Bodies:
+class RequestBodies:
     """Limits the memory that all request bodies of a server take together.
 
     If the memory is not enough, the connection whose body has been arriving for longest is dropped: an API server sends

@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from apimachinery.host import Host
 from apimachinery.log import get_logger
 from controller_runtime.serving.reader import HEAD_LIMIT, LINGER, PATIENCE
-from controller_runtime.serving.slots import Slots
+from controller_runtime.serving.slots import ConnectionSlots
 
 log = get_logger(__name__)
 
@@ -45,7 +45,7 @@ _Steps = Generator[tuple[int, float], bool, Result]
 event has come."""
 
 
-class Stream(Protocol):
+class ServedStream(Protocol):
     """An endless answer, of server-sent events."""
 
     def next(self) -> bytes:
@@ -54,10 +54,10 @@ class Stream(Protocol):
         """
 
 
-class Connection:
+class ServedConnection:
     """One connection. Threads: the server's."""
 
-    def __init__(self, sock: socket.socket, slots: Slots[Connection], end: float) -> None:
+    def __init__(self, sock: socket.socket, slots: ConnectionSlots[ServedConnection], end: float) -> None:
         self.sock = sock
         self.slots = slots
         self.end = end  # the monotonic second until which it waits
@@ -74,9 +74,9 @@ class Sending(NamedTuple):
             closed at once.
     """
 
-    slots: Slots[Connection]
+    slots: ConnectionSlots[ServedConnection]
     data: bytes
-    stream: Stream | None = None
+    stream: ServedStream | None = None
     is_refusal: bool = False
 
 
@@ -100,9 +100,9 @@ class Front:
         self._host = host
         self._selector = selector
         self._arrived = arrived
-        self._silent = Slots[Connection](MOST_SILENT, GRACE)
-        self._begun = Slots[Connection](MOST_BEGUN)
-        self._all: dict[Connection, _Steps[None]] = {}
+        self._silent = ConnectionSlots[ServedConnection](MOST_SILENT, GRACE)
+        self._begun = ConnectionSlots[ServedConnection](MOST_BEGUN)
+        self._all: dict[ServedConnection, _Steps[None]] = {}
 
     def wait_for_place(self) -> float:
         """Return the seconds to wait before `enter` may be called; zero for none."""
@@ -120,7 +120,7 @@ class Front:
         except OSError:  # the peer has gone
             accepted.close()
             return
-        one = Connection(secured or accepted, self._silent, self._host.monotonic() + PATIENCE)
+        one = ServedConnection(secured or accepted, self._silent, self._host.monotonic() + PATIENCE)
         self._move(one, self._silent)
         self._all[one] = steps = self._steps_of(one)
         self._selector.register(one.sock, next(steps)[0], partial(self._step, one, True))
@@ -136,7 +136,7 @@ class Front:
         for one in [*self._all]:
             self._drop(one)
 
-    def _step(self, one: Connection, is_ready: bool) -> None:
+    def _step(self, one: ServedConnection, is_ready: bool) -> None:
         if one not in self._all:  # dropped for another since the selector said that it is ready
             return
         try:
@@ -146,7 +146,7 @@ class Front:
         else:
             self._selector.modify(one.sock, event, self._selector.get_key(one.sock).data)
 
-    def _steps_of(self, one: Connection) -> _Steps[None]:
+    def _steps_of(self, one: ServedConnection) -> _Steps[None]:
         if not (yield _READ, one.end):
             return
         self._move(one, self._begun)
@@ -173,12 +173,12 @@ class Front:
             while (yield from _done(one, partial(one.sock.recv, _CHUNK), _READ)):
                 pass
 
-    def _sent(self, one: Connection, data: bytes) -> _Steps[None]:
+    def _sent(self, one: ServedConnection, data: bytes) -> _Steps[None]:
         one.end, left = self._host.monotonic() + PATIENCE, memoryview(data)
         while len(left):
             left = left[(yield from _done(one, partial(one.sock.send, left), _WRITE)) :]
 
-    def _streamed(self, one: Connection, stream: Stream) -> _Steps[None]:
+    def _streamed(self, one: ServedConnection, stream: ServedStream) -> _Steps[None]:
         """Send the parts of a stream until the peer goes, sends more, or does not read."""
         is_ended = False
         while not is_ended:
@@ -188,24 +188,24 @@ class Front:
             yield from self._sent(one, part)
             is_ended = yield _READ, self._host.monotonic() + pause
 
-    def _move(self, one: Connection, slots: Slots[Connection]) -> None:
+    def _move(self, one: ServedConnection, slots: ConnectionSlots[ServedConnection]) -> None:
         one.slots.give_back(one)
         one.slots = slots
         if (oldest := slots.take(one, self._host.monotonic())) is not None:
             self._drop(oldest)
 
-    def _forget(self, one: Connection) -> None:
+    def _forget(self, one: ServedConnection) -> None:
         if self._all.pop(one, None) is not None:
             one.slots.give_back(one)
             self._selector.unregister(one.sock)
 
-    def _drop(self, one: Connection) -> None:
+    def _drop(self, one: ServedConnection) -> None:
         if one in self._all:
             self._forget(one)
             one.sock.close()
 
 
-def _done(one: Connection, act: Callable[[], Result], event: int) -> _Steps[Result]:
+def _done(one: ServedConnection, act: Callable[[], Result], event: int) -> _Steps[Result]:
     """Return what `act` returns once it need not wait.
 
     Raises:
@@ -224,7 +224,7 @@ def _done(one: Connection, act: Callable[[], Result], event: int) -> _Steps[Resu
             raise TimeoutError("the peer did not go on in time")
 
 
-def _part_of(stream: Stream) -> bytes:
+def _part_of(stream: ServedStream) -> bytes:
     try:
         return stream.next()
     except Exception:  # a part ends here, the stream does not: a comment, which a browser ignores

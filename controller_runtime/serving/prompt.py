@@ -13,11 +13,11 @@ from collections.abc import Callable, Collection, Mapping
 
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.log import get_logger
-from controller_runtime.serving.front import Connection, Sending, Stream
+from controller_runtime.serving.front import Sending, ServedConnection, ServedStream
 from controller_runtime.serving.host_names import names_this_machine
 from controller_runtime.serving.http_text import encoded_response, stream_head
 from controller_runtime.serving.reader import head_in
-from controller_runtime.serving.slots import Slots
+from controller_runtime.serving.slots import ConnectionSlots
 
 log = get_logger(__name__)
 
@@ -27,7 +27,7 @@ MOST_ANSWERS = 16
 MOST_STREAMS = 8
 """Streams at a time; one more is refused, because dropping the oldest would have two readers push each other out."""
 
-Answer = Callable[[HTTPRequest, bool], HTTPResponse | Stream]
+Answer = Callable[[HTTPRequest, bool], HTTPResponse | ServedStream]
 """Answers a request without waiting.
 
 The flag is True if the request came from this machine, and named it in its Host header; see `host_names.py`.
@@ -47,8 +47,10 @@ class PromptAnswers:
     def __init__(self, answers: Mapping[str, Answer], names: Collection[str] = ()) -> None:
         self._answers = answers
         self._names = names
-        self._slots = {name: Slots[Connection](MOST_ANSWERS) for name in ("", *answers)}  # `""`: unknown paths
-        self._streams = Slots[Connection](MOST_STREAMS)
+        self._slots = {
+            name: ConnectionSlots[ServedConnection](MOST_ANSWERS) for name in ("", *answers)
+        }  # `""`: unknown paths
+        self._streams = ConnectionSlots[ServedConnection](MOST_STREAMS)
 
     def arrived(self, sock: socket.socket, buffer: bytearray) -> Sending:
         """Return the answer to the request whose head is in `buffer`."""
@@ -68,7 +70,7 @@ class PromptAnswers:
         slots = self._slots.get(name, self._slots[""])
         return Sending(slots, encoded_response(answer, with_body=with_body), is_refusal=answer.status >= 400)
 
-    def _answer(self, name: str, request: HTTPRequest, is_local: bool) -> HTTPResponse | Stream:
+    def _answer(self, name: str, request: HTTPRequest, is_local: bool) -> HTTPResponse | ServedStream:
         answer = self._answers.get(name)
         if answer is None:
             return HTTPResponse(404)

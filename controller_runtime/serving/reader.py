@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from apimachinery.host import Host
 from apimachinery.http import HTTPRequest
-from controller_runtime.serving.bodies import PER_BYTE, Bodies, cost_of
+from controller_runtime.serving.bodies import PER_BYTE, RequestBodies, cost_of
 from controller_runtime.serving.http_text import parsed_head
 
 HEAD_LIMIT = 16 * 1024
@@ -57,7 +57,7 @@ class Reader:
     Threads: one.
     """
 
-    def __init__(self, host: Host, sock: socket.socket, buffer: bytearray, bodies: Bodies, drop: Drop) -> None:
+    def __init__(self, host: Host, sock: socket.socket, buffer: bytearray, bodies: RequestBodies, drop: Drop) -> None:
         self._host = host
         self._sock = sock
         self._buffer = buffer

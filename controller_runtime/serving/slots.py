@@ -12,7 +12,7 @@ Key = TypeVar("Key", bound=Hashable)
 _HELD = (math.inf, math.inf)
 
 
-class Slots(Generic[Key]):
+class ConnectionSlots(Generic[Key]):
     """Limits the number of connections for one purpose.
 
     Args:

@@ -19,11 +19,11 @@ from apimachinery.host import Host, Thread
 from apimachinery.http import HTTPRequest, HTTPResponse
 from apimachinery.log import get_logger
 from apimachinery.stop import Stop, spawn
-from controller_runtime.serving.bodies import Bodies
+from controller_runtime.serving.bodies import RequestBodies
 from controller_runtime.serving.http_text import encoded_response
 from controller_runtime.serving.rare_line import RareLine
 from controller_runtime.serving.reader import PATIENCE, Reader
-from controller_runtime.serving.slots import Slots
+from controller_runtime.serving.slots import ConnectionSlots
 
 log = get_logger(__name__)
 
@@ -61,11 +61,11 @@ class AnswerThreads:
         self._stop = stop
         self._answer = answer
         self._limit_of = limit_of
-        self._bodies = Bodies(host, budget)
+        self._bodies = RequestBodies(host, budget)
         self._rare = RareLine(host, log)
         self._lock = host.lock("connections")
         # Guarded by the lock, with the fields of each connection.
-        self._slots = Slots[_Kept](MOST_CONNECTIONS)
+        self._slots = ConnectionSlots[_Kept](MOST_CONNECTIONS)
         self._ends = False
         self._next = 0
 

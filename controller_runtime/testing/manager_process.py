@@ -18,7 +18,7 @@ from controller_runtime.testing.simulation.simulation import SimulatedHost
 from controller_runtime.testing.simulation.system_faults import ScriptedFaults
 
 
-class Machine(Protocol):
+class ManagerMachine(Protocol):
     """The machine that the manager's processes run on, one after the other, and its connection to the server."""
 
     @property
@@ -119,7 +119,7 @@ class ManagerProcess:
     Threads: one.
     """
 
-    def __init__(self, machine: Machine, transport: Transport) -> None:
+    def __init__(self, machine: ManagerMachine, transport: Transport) -> None:
         self.host = machine.host
         self.transport = SeverableTransport(transport)
         self._machine = machine
@@ -168,7 +168,7 @@ class ManagerProcess:
             self._thread.join_until(None)
 
 
-def machine_of(host: Host) -> tuple[Machine, Host]:
+def machine_of(host: Host) -> tuple[ManagerMachine, Host]:
     """Return the machine of the manager, and the host of the server and of the test's client."""
     if not isinstance(host, SimulatedHost):
         return SystemMachine(host), host

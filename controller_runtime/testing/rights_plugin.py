@@ -27,7 +27,7 @@ _SUFFIXES = (".yaml", ".yml")
 
 
 @attrs.define
-class Record:
+class RightsRecord:
     """The accesses for which the managers of a run asked, and how much of the run there was.
 
     Attributes:
@@ -59,7 +59,7 @@ class Record:
 
 
 @attrs.frozen
-class Verdict:
+class RightsVerdict:
     """The end of a run with one of the options.
 
     Attributes:
@@ -71,10 +71,10 @@ class Verdict:
     is_failure: bool
 
 
-def files_of(record: Record, target: Path) -> dict[Path, dict[Access, str]]:
+def files_of(record: RightsRecord, target: Path) -> dict[Path, dict[Access, str]]:
     """Return the file of each program's accesses: the target itself for all, or one for each name in a folder."""
     if is_file(target):
-        together = Record()
+        together = RightsRecord()
         for accesses in record.asked.values():
             together.add("", accesses)
         return {target: together.asked.get("", {})}
@@ -86,7 +86,7 @@ def is_file(target: Path) -> bool:
     return target.suffix in _SUFFIXES and not target.is_dir()
 
 
-def recorded(record: Record, target: Path) -> Verdict:
+def recorded(record: RightsRecord, target: Path) -> RightsVerdict:
     """Write the files of rights.
 
     Raises:
@@ -94,7 +94,7 @@ def recorded(record: Record, target: Path) -> Verdict:
     """
     files = {file: accesses for file, accesses in files_of(record, target).items() if accesses}
     if not files:
-        return Verdict([f"{target} is not written: {_nothing_asked(record, target)}"], is_failure=True)
+        return RightsVerdict([f"{target} is not written: {_nothing_asked(record, target)}"], is_failure=True)
     lines = []
     names = [name for name in record.asked if name]
     for file, accesses in files.items():
@@ -103,10 +103,10 @@ def recorded(record: Record, target: Path) -> Verdict:
     counts = [f"{number} {name}" for name, number in sorted(record.counts.items()) if number]
     if counts:
         lines.append(f"rights may be missing, for not all tests ran and passed: {', '.join(counts)}")
-    return Verdict(lines + _left_out(record, target), is_failure=False)
+    return RightsVerdict(lines + _left_out(record, target), is_failure=False)
 
 
-def checked(record: Record, target: Path, *, partial: str) -> Verdict:
+def checked(record: RightsRecord, target: Path, *, partial: str) -> RightsVerdict:
     """Compare the record with the files of rights.
 
     Args:
@@ -119,7 +119,7 @@ def checked(record: Record, target: Path, *, partial: str) -> Verdict:
     """
     files = files_of(record, target)
     if not any(files.values()) and not partial:
-        return Verdict([_nothing_asked(record, target)], is_failure=True)
+        return RightsVerdict([_nothing_asked(record, target)], is_failure=True)
     if not is_file(target):
         files |= {file: {} for suffix in _SUFFIXES for file in target.glob(f"*{suffix}") if file not in files}
     lines, unused = [], []
@@ -129,21 +129,21 @@ def checked(record: Record, target: Path, *, partial: str) -> Verdict:
         unused += [f"{file} grants what no test used: {access}" for access in differences.unused]
     if unused and partial:
         notes = [f"rights that no test used are not judged ({len(unused)}), for {partial}"]
-        return Verdict(lines + notes + _left_out(record, target), is_failure=bool(lines))
+        return RightsVerdict(lines + notes + _left_out(record, target), is_failure=bool(lines))
     is_failure = bool(lines or unused)
     if unused and record.counts["skipped"]:
         unused.append(f"tests that were skipped may use them: {record.counts['skipped']}")
     lines = lines + unused if is_failure else [f"{target}: the tests use all of these rights and no others"]
-    return Verdict(lines + _left_out(record, target), is_failure)
+    return RightsVerdict(lines + _left_out(record, target), is_failure)
 
 
-def _nothing_asked(record: Record, target: Path) -> str:
+def _nothing_asked(record: RightsRecord, target: Path) -> str:
     if not is_file(target) and any(record.asked.values()):
         return f'no test has the marker {RIGHTS}("NAME"), which says whose file in the folder it is for'
     return "no manager of these tests asked anything of an API server"
 
 
-def _left_out(record: Record, target: Path) -> list[str]:
+def _left_out(record: RightsRecord, target: Path) -> list[str]:
     tests = {*record.asked.get("", {}).values()}
     if is_file(target) or not tests:
         return []
@@ -164,10 +164,10 @@ class RightsPlugin:
         self._option = "--rbac-record" if record else "--rbac-check"
         self._target = Path(record or check)
         self._is_worker = hasattr(config, "workerinput")
-        self._record = Record()
+        self._record = RightsRecord()
         self._recorder = Recorder()
         self._open = ExitStack()
-        self._verdict: Verdict | None = None
+        self._verdict: RightsVerdict | None = None
         if not self._is_worker:
             self._refuse_bad_target()
 
@@ -236,13 +236,13 @@ class RightsPlugin:
             if self._verdict.is_failure:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def _decide(self) -> Verdict:
+    def _decide(self) -> RightsVerdict:
         try:
             if self._is_record:
                 return recorded(self._record, self._target)
             return checked(self._record, self._target, partial=self._why_partial())
         except UsageError as error:
-            return Verdict([str(error)], is_failure=True)
+            return RightsVerdict([str(error)], is_failure=True)
 
     def _why_partial(self) -> str:
         counts = self._record.counts

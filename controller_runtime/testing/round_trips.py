@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from apimachinery.texts import bounded
-from controller_runtime.api.differ import Change, changes_of, merge_patch, merge_patched
+from controller_runtime.api.differ import ChangedField, changes_of, merge_patch, merge_patched
 from controller_runtime.api.unreadable import UnreadableObject
 from controller_runtime.crd.conversion import Conversion, content_of, with_patch
 from controller_runtime.crd.types import CustomResource
@@ -89,7 +89,7 @@ class Trip(Generic[A, B]):
     back: Callable[[B], A]
     keep: str
 
-    def require_same(self, obj: A, changes: Sequence[Change] = ()) -> None:
+    def require_same(self, obj: A, changes: Sequence[ChangedField] = ()) -> None:
         """Raise AssertionError if an object comes back as another one.
 
         Args:
@@ -125,7 +125,7 @@ class Trip(Generic[A, B]):
         self.require_same(changed, [change])
         self._require_arrival(converted, changed, change)
 
-    def _require_arrival(self, converted: A, changed: A, change: Change) -> None:
+    def _require_arrival(self, converted: A, changed: A, change: ChangedField) -> None:
         """Raise AssertionError if the change of a field has an effect in the other class, but not next to what is kept.
 
         A field may have an effect on several fields of the other class, some of which are kept; one has to show it.
@@ -148,7 +148,7 @@ class Trip(Generic[A, B]):
         return {"metadata": written(self._without_kept(obj).metadata), **content_of(obj)}
 
 
-def _step(change: Change) -> str:
+def _step(change: ChangedField) -> str:
     return f"{change.path} {_shown(change.old)} → {_shown(change.new)}"
 
 

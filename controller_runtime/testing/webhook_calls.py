@@ -20,7 +20,7 @@ from apimachinery.plain_functions import synchronous
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport
 from controller_runtime.testing.faults import Faults, FaultyTransport
-from controller_runtime.testing.manager_process import Machine
+from controller_runtime.testing.manager_process import ManagerMachine
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
 from controller_runtime.testing.simulation.simulation import SimulatedHost
@@ -69,7 +69,7 @@ class ClusterCaller:
     def __init__(
         self,
         host: Host,
-        machine: Machine,
+        machine: ManagerMachine,
         webhooks: Mapping[str, Webhook],
         of_manager: Callable[[], object],
         faults: Faults | None = None,

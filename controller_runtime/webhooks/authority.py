@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from controller_runtime.core.extras import needed_by
-from controller_runtime.webhooks.certificate_plan import AUTHORITY_LIFE, LEAF_LIFE, Life, State
+from controller_runtime.webhooks.certificate_plan import AUTHORITY_LIFE, LEAF_LIFE, CertificateState, Life
 
 with needed_by("certificates of webhooks", extra="webhooks"):
     from cryptography import x509
@@ -74,7 +74,7 @@ class Certificates:
             former=data.get("former.crt", b""),
         )
 
-    def state(self) -> State:
+    def state(self) -> CertificateState:
         """Return the state from which `plan` decides the next step.
 
         Raises:
@@ -91,7 +91,7 @@ class Certificates:
         upcoming = None if self.upcoming is None else _life(_read(self.upcoming))
         if self.upcoming is not None and _read(self.upcoming) not in bundle:
             raise ValueError("ca.crt does not have upcoming.crt")
-        return State(
+        return CertificateState(
             signer=_life(signer),
             upcoming=upcoming,
             leaf=_life(leaf),

@@ -45,7 +45,7 @@ class Life:
 
 
 @attrs.frozen(kw_only=True)
-class State:
+class CertificateState:
     """The state of the certificates in the Secret.
 
     Attributes:
@@ -65,7 +65,7 @@ class State:
     has_former: bool = False
 
 
-class Step(enum.Enum):
+class CertificateStep(enum.Enum):
     """A change of the certificates in the Secret."""
 
     CREATE = "create an authority"
@@ -78,7 +78,7 @@ class Step(enum.Enum):
 
 
 @attrs.frozen
-class Plan:
+class CertificatePlan:
     """The next step for the certificates.
 
     Attributes:
@@ -87,12 +87,14 @@ class Plan:
         until: For `WAIT`, when the next step is due at the latest.
     """
 
-    step: Step
+    step: CertificateStep
     why: str = ""
     until: datetime = datetime.max
 
 
-def plan(state: State | None, now: datetime, names: Sequence[str], trusted_for: float | None) -> Plan:
+def plan(
+    state: CertificateState | None, now: datetime, names: Sequence[str], trusted_for: float | None
+) -> CertificatePlan:
     """Return the next step for the certificates.
 
     Args:
@@ -102,23 +104,23 @@ def plan(state: State | None, now: datetime, names: Sequence[str], trusted_for: 
         trusted_for: Seconds for which all webhook configurations have had the bundle; None if some do not have it.
     """
     if state is None:
-        return Plan(Step.CREATE, "there is none yet")
+        return CertificatePlan(CertificateStep.CREATE, "there is none yet")
     if state.signer.expires <= now:
-        return Plan(Step.CREATE, "the authority has expired")
+        return CertificatePlan(CertificateStep.CREATE, "the authority has expired")
     if state.upcoming is None and state.signer.renewal <= now:
-        return Plan(Step.INTRODUCE, "two thirds of the authority's life are over")
+        return CertificatePlan(CertificateStep.INTRODUCE, "two thirds of the authority's life are over")
     if state.upcoming is not None and trusted_for is not None and trusted_for >= SPREAD:
-        return Plan(Step.PROMOTE, "the next authority is trusted")
+        return CertificatePlan(CertificateStep.PROMOTE, "the next authority is trusted")
     if missing := set(names) - state.names:
-        return Plan(Step.SIGN, f"the certificate is not for {', '.join(sorted(missing))}")
+        return CertificatePlan(CertificateStep.SIGN, f"the certificate is not for {', '.join(sorted(missing))}")
     # Near the end of its authority a new leaf would live no longer than the old one.
     if state.leaf.renewal <= now and min(now + LEAF_LIFE, state.signer.expires) > state.leaf.expires:
-        return Plan(Step.SIGN, "two thirds of the certificate's life are over")
+        return CertificatePlan(CertificateStep.SIGN, "two thirds of the certificate's life are over")
     if any(each.expires <= now for each in state.trusted):
-        return Plan(Step.PRUNE, "an authority has expired")
+        return CertificatePlan(CertificateStep.PRUNE, "an authority has expired")
     if state.has_former and trusted_for is not None and trusted_for >= RETIREMENT:
-        return Plan(Step.RETIRE, "every replica presents a certificate of the new one")
+        return CertificatePlan(CertificateStep.RETIRE, "every replica presents a certificate of the new one")
     ends = [each.expires for each in state.trusted]
     renewals = [state.leaf.renewal] if state.leaf.renewal > now else []
     renewals += [state.signer.renewal] if state.upcoming is None else []
-    return Plan(Step.WAIT, until=min([*ends, *renewals]))
+    return CertificatePlan(CertificateStep.WAIT, until=min([*ends, *renewals]))

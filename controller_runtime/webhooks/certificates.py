@@ -32,9 +32,15 @@ from apimachinery.objects import ObjectKey
 from apimachinery.stop import Stop
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.client import Client
-from controller_runtime.webhooks.certificate_plan import SPREAD, Plan, State, Step, plan
-from controller_runtime.webhooks.configurations import Place
-from controller_runtime.webhooks.injecting import Found, Target, bundles, find, inject, trusts
+from controller_runtime.webhooks.certificate_plan import (
+    SPREAD,
+    CertificatePlan,
+    CertificateState,
+    CertificateStep,
+    plan,
+)
+from controller_runtime.webhooks.configurations import WebhookPlace
+from controller_runtime.webhooks.injecting import FoundTargets, Target, bundles, find, inject, trusts
 
 if TYPE_CHECKING:
     from controller_runtime.webhooks.authority import Certificates
@@ -62,7 +68,7 @@ ABSENT_TOLD = 15.0
 _SOON = 0.1  # seconds until the next look at what was just written
 
 
-def names_of(place: Place) -> list[str]:
+def names_of(place: WebhookPlace) -> list[str]:
     """Return the names for a server certificate: those of a service in its cluster, or the host of a URL."""
     if place.url:
         return [urlsplit(place.url).hostname or ""]
@@ -90,7 +96,7 @@ class CertificateKeeper:
 
     host: Host
     client: Client
-    place: Place
+    place: WebhookPlace
     targets: Sequence[Target]
     present: Callable[[bytes, bytes], None]
     name: str = "webhook-certificates"
@@ -138,8 +144,8 @@ class CertificateKeeper:
         """
         with contextlib.suppress(APIError, ConnectionLost):
             found = find(self.client, self.targets).objects
-            new = {target: obj for target, obj in found.items() if not bundles(Found({target: obj}), self.place)}
-            inject(self.client, Found(new), self.place, self.bundle)
+            new = {target: obj for target, obj in found.items() if not bundles(FoundTargets({target: obj}), self.place)}
+            inject(self.client, FoundTargets(new), self.place, self.bundle)
 
     def _step(self) -> float:
         # The configurations first: a replica that then reads an old Secret finds the configurations changed when it
@@ -151,7 +157,7 @@ class CertificateKeeper:
             self._note_trust(found, certificates.bundle)
         names = names_of(self.place)
         todo = plan(state, self.host.now(), names, self._trusted_for())
-        if todo.step is not Step.WAIT:
+        if todo.step is not CertificateStep.WAIT:
             self._write(secret, certificates, todo, bundles(found, self.place))
             return _SOON
         assert certificates is not None, "nothing waits without certificates"
@@ -171,7 +177,7 @@ class CertificateKeeper:
         """Why no API server calls some of the webhooks, in one line; empty if no reason is known."""
         return "; ".join([*self._missing])
 
-    def _long_absent(self, found: Found) -> list[str]:
+    def _long_absent(self, found: FoundTargets) -> list[str]:
         """Return what has been missing for a while: definitions and configurations may be applied with the program."""
         now = self.host.monotonic()
         self._absent = {problem: self._absent.get(problem, now) for problem in found.absent}
@@ -184,7 +190,7 @@ class CertificateKeeper:
         except NotFound:
             return None
 
-    def _loaded(self, secret: Mapping[str, Any] | None) -> tuple[Certificates | None, State | None]:
+    def _loaded(self, secret: Mapping[str, Any] | None) -> tuple[Certificates | None, CertificateState | None]:
         """Return what the Secret has, and its facts; nothing if there is nothing that can be used."""
         from controller_runtime.webhooks.authority import Certificates
 
@@ -198,7 +204,7 @@ class CertificateKeeper:
             log.warning("the certificates of webhooks cannot be used, and are made again", secret=self.key, error=error)
             return None, None
 
-    def _note_trust(self, found: Found, bundle: bytes) -> None:
+    def _note_trust(self, found: FoundTargets, bundle: bytes) -> None:
         complete = not found.unknown and all(
             trusts(target, obj, self.place, bundle) for target, obj in found.objects.items()
         )
@@ -221,7 +227,11 @@ class CertificateKeeper:
         return (self._trusted_for() or 0.0) >= SPREAD or held.state().leaf.expires <= self.host.now()
 
     def _write(
-        self, secret: Mapping[str, Any] | None, found: Certificates | None, todo: Plan, trusted: Sequence[bytes]
+        self,
+        secret: Mapping[str, Any] | None,
+        found: Certificates | None,
+        todo: CertificatePlan,
+        trusted: Sequence[bytes],
     ) -> None:
         made = self._made(secret, found, todo.step, trusted)
         data = {name: base64.b64encode(value).decode() for name, value in made.dumped().items()}
@@ -234,25 +244,29 @@ class CertificateKeeper:
         log.info("certificates of webhooks written", secret=self.key, step=todo.step.value, why=todo.why)
 
     def _made(
-        self, secret: Mapping[str, Any] | None, found: Certificates | None, step: Step, trusted: Sequence[bytes]
+        self,
+        secret: Mapping[str, Any] | None,
+        found: Certificates | None,
+        step: CertificateStep,
+        trusted: Sequence[bytes],
     ) -> Certificates:
         from controller_runtime.webhooks import authority
 
         now, names = self.host.now(), names_of(self.place)
-        if found is None or step is Step.CREATE:
+        if found is None or step is CertificateStep.CREATE:
             made = self._held  # if the Secret was deleted: other replicas present what is in it
             if secret is not None or made is None or made.state().signer.expires <= now:
                 made = authority.created(now, names)
             # Replicas present certificates of what the configurations trust, until they find the new Secret.
             return authority.with_former(made, trusted, now)
         match step:
-            case Step.INTRODUCE:
+            case CertificateStep.INTRODUCE:
                 return authority.introduced(found, now)
-            case Step.PROMOTE:
+            case CertificateStep.PROMOTE:
                 return authority.promoted(found, now, names)
-            case Step.PRUNE:
+            case CertificateStep.PRUNE:
                 return authority.pruned(found, now)
-            case Step.RETIRE:
+            case CertificateStep.RETIRE:
                 return authority.retired(found)
         return authority.signed(found, now, names)
 

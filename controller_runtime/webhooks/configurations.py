@@ -22,7 +22,7 @@ SERVICE_PORT = 443
 
 
 @attrs.frozen(kw_only=True)
-class Place:
+class WebhookPlace:
     """The address at which an API server calls the webhooks of a program.
 
     Attributes:
@@ -53,7 +53,7 @@ class Place:
         return (service.get("name"), service.get("namespace")) == (self.name, self.namespace)
 
 
-def configurations(hooks: Sequence[Hook[Any]], place: Place) -> list[dict[str, Any]]:
+def configurations(hooks: Sequence[Hook[Any]], place: WebhookPlace) -> list[dict[str, Any]]:
     """Return the webhook configurations: a mutating one for `Defaults`, a validating one for `Checks`.
 
     A webhook whose failure refuses writes excludes two namespaces: its own, whose pods must start before it serves, and
@@ -70,7 +70,7 @@ def configurations(hooks: Sequence[Hook[Any]], place: Place) -> list[dict[str, A
     return made
 
 
-def _webhook(hook: Hook[Any], place: Place) -> dict[str, Any]:
+def _webhook(hook: Hook[Any], place: WebhookPlace) -> dict[str, Any]:
     resource = hook.resource
     rule = {
         "apiGroups": [resource.group],
@@ -100,7 +100,7 @@ def _webhook(hook: Hook[Any], place: Place) -> dict[str, Any]:
     return made
 
 
-def conversion_of(place: Place) -> dict[str, Any]:
+def conversion_of(place: WebhookPlace) -> dict[str, Any]:
     """Return `spec.conversion` for a definition whose versions are converted at this address."""
     config = place.client_config(CONVERT_PATH)
     return {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": config}}

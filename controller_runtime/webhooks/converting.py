@@ -31,13 +31,13 @@ class _Names(msgspec.Struct, gc=False):
     namespace: str = ""
 
 
-class _Head(msgspec.Struct, gc=False, rename="camel"):
+class _ConvertedHead(msgspec.Struct, gc=False, rename="camel"):
     api_version: str = ""
     kind: str = ""
     metadata: _Names = msgspec.field(default_factory=_Names)
 
 
-_head = msgspec.json.Decoder(_Head)
+_head = msgspec.json.Decoder(_ConvertedHead)
 
 
 class Unconverted(Exception):

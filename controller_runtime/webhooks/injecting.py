@@ -15,7 +15,7 @@ from apimachinery.objects import ObjectKey
 from controller_runtime.api.resources import Resource
 from controller_runtime.client.client import Client
 from controller_runtime.crd.definitions import DEFINITIONS
-from controller_runtime.webhooks.configurations import Place
+from controller_runtime.webhooks.configurations import WebhookPlace
 
 _GROUP = "admissionregistration.k8s.io"
 MUTATING: Resource[dict[str, Any]] = Resource(
@@ -41,7 +41,7 @@ class Target:
 
 
 @attrs.frozen
-class Found:
+class FoundTargets:
     """The targets as the server has them.
 
     Attributes:
@@ -55,7 +55,7 @@ class Found:
     unknown: Sequence[str] = ()
 
 
-def find(client: Client, targets: Sequence[Target]) -> Found:
+def find(client: Client, targets: Sequence[Target]) -> FoundTargets:
     """Read the targets from the server."""
     objects, absent, unknown = {}, [], []
     for target in targets:
@@ -68,7 +68,7 @@ def find(client: Client, targets: Sequence[Target]) -> Found:
             )
         except Forbidden:
             unknown.append(_without_rights(target, "get"))
-    return Found(objects, absent, unknown)
+    return FoundTargets(objects, absent, unknown)
 
 
 def _without_rights(target: Target, verb: str) -> str:
@@ -78,12 +78,12 @@ def _without_rights(target: Target, verb: str) -> str:
     )
 
 
-def trusts(target: Target, obj: Mapping[str, Any], place: Place, bundle: bytes) -> bool:
+def trusts(target: Target, obj: Mapping[str, Any], place: WebhookPlace, bundle: bytes) -> bool:
     """Return whether an object has the bundle wherever it refers to this address."""
     return injection(target, obj, place, bundle) is None
 
 
-def bundles(found: Found, place: Place) -> list[bytes]:
+def bundles(found: FoundTargets, place: WebhookPlace) -> list[bytes]:
     """Return the distinct bundles that the targets have for this address; invalid base64 is skipped."""
     texts = {
         str(config["caBundle"]): None
@@ -98,7 +98,7 @@ def bundles(found: Found, place: Place) -> list[bytes]:
     return made
 
 
-def injection(target: Target, obj: Mapping[str, Any], place: Place, bundle: bytes) -> dict[str, Any] | None:
+def injection(target: Target, obj: Mapping[str, Any], place: WebhookPlace, bundle: bytes) -> dict[str, Any] | None:
     """Return the merge patch that writes the bundle into an object; None if the object has it already.
 
     The patch has the resourceVersion of the object, because it replaces the whole list of webhooks.
@@ -126,7 +126,7 @@ def _configs(target: Target, obj: Mapping[str, Any]) -> Iterator[Mapping[str, An
             yield webhook.get("clientConfig") or {}
 
 
-def inject(client: Client, found: Found, place: Place, bundle: bytes) -> list[str]:
+def inject(client: Client, found: FoundTargets, place: WebhookPlace, bundle: bytes) -> list[str]:
     """Write the bundle where it is missing; return a line with the reason and a remedy for each failure.
 
     Raises:

@@ -50,7 +50,7 @@ class ConversionAsked(msgspec.Struct, gc=False, rename="camel"):
     objects: list[msgspec.Raw]
 
 
-class _Review(msgspec.Struct, gc=False, rename="camel"):
+class _WebhookReview(msgspec.Struct, gc=False, rename="camel"):
     api_version: str = ""
     kind: str = ""
     request: msgspec.Raw = _NOTHING
@@ -63,7 +63,7 @@ class _Usual(msgspec.Struct, gc=False, rename="camel"):
 
 
 _usual = msgspec.json.Decoder(_Usual)
-_review = msgspec.json.Decoder(_Review)
+_review = msgspec.json.Decoder(_WebhookReview)
 _admission = msgspec.json.Decoder(AdmissionRequest)
 _conversion = msgspec.json.Decoder(ConversionAsked)
 _who = msgspec.json.Decoder(_Who)

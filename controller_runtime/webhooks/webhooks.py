@@ -24,7 +24,7 @@ from controller_runtime.client.client import Client
 from controller_runtime.core.listening import bind, url_of
 from controller_runtime.core.memory import memory_limit
 from controller_runtime.crd.definitions import DEFINITIONS
-from controller_runtime.webhooks.configurations import Place, configurations, conversion_of
+from controller_runtime.webhooks.configurations import WebhookPlace, configurations, conversion_of
 from controller_runtime.webhooks.converting import CONVERT_PATH, KindConversion
 from controller_runtime.webhooks.counters import WebhookCounters, WebhookTally
 from controller_runtime.webhooks.handler import Handler, Page, plain_page
@@ -89,7 +89,7 @@ class Webhooks:
         self._tally = WebhookTally(host)
         self._handler = Handler(host, self._hooks, (), self._tally, self._pages)
         self._serving: WebhookServing | None = None
-        self._place = Place(name=NAME, namespace=NAMESPACE)
+        self._place = WebhookPlace(name=NAME, namespace=NAMESPACE)
         self._is_serving = False
         self._problem: Callable[[], str] = lambda: ""
         self._unregistered: Callable[[], str] = lambda: ""
@@ -134,7 +134,7 @@ class Webhooks:
                 "(`WebhookServing.folder`, --webhook-cert-dir)"
             )
         self._serving = serving
-        self._place = Place(name=serving.name, namespace=serving.namespace, url=serving.url)
+        self._place = WebhookPlace(name=serving.name, namespace=serving.namespace, url=serving.url)
 
     def show(self, path: str, page: Page) -> None:
         """Answer GET requests for a path on the same TLS server; `page` decides who may read it."""

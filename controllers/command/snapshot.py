@@ -27,7 +27,7 @@ CHANGES_KEPT = 50
 """The number of changes of the holders of leases that are kept."""
 
 
-class _LeaseSpec(msgspec.Struct, gc=False, rename="camel"):
+class _SnapshotLeaseSpec(msgspec.Struct, gc=False, rename="camel"):
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
     renew_time: str | None = None
@@ -39,7 +39,7 @@ class _LeaseMeta(msgspec.Struct, gc=False):
 
 class _Lease(msgspec.Struct, gc=False):
     metadata: _LeaseMeta
-    spec: _LeaseSpec | None = None
+    spec: _SnapshotLeaseSpec | None = None
 
     @property
     def is_leadership(self) -> bool:
@@ -88,8 +88,8 @@ class LeaseTracker:
 
     def observe(self, delta: Delta) -> None:
         """Take one change into account; a lease that does not decode counts as not held."""
-        lease, before = _read(delta.new), _read(delta.old).spec or _LeaseSpec()
-        spec = lease.spec or _LeaseSpec()
+        lease, before = _read(delta.new), _read(delta.old).spec or _SnapshotLeaseSpec()
+        spec = lease.spec or _SnapshotLeaseSpec()
         now = self._host.monotonic()
         with self._lock:
             if delta.key.namespace != NODE_LEASES:

@@ -18,7 +18,7 @@ from controllers.shared.views import ConditionsView
 ZONE = "topology.kubernetes.io/zone"
 
 
-class _Metadata(msgspec.Struct, gc=False):
+class _CountedMetadata(msgspec.Struct, gc=False):
     annotations: dict[str, str] | None = None
     labels: dict[str, str] | None = None
 
@@ -27,27 +27,27 @@ class _Taint(msgspec.Struct, gc=False):
     effect: str = ""
 
 
-class _Spec(msgspec.Struct, gc=False):
+class _CountedSpec(msgspec.Struct, gc=False):
     taints: list[_Taint] | None = None
 
 
-class _Node(msgspec.Struct, gc=False):
-    metadata: _Metadata
-    spec: _Spec | None = None
+class _CountedNode(msgspec.Struct, gc=False):
+    metadata: _CountedMetadata
+    spec: _CountedSpec | None = None
     status: ConditionsView | None = None
 
 
-class _PodMetadata(msgspec.Struct, gc=False, rename="camel"):
+class _CountedPodMetadata(msgspec.Struct, gc=False, rename="camel"):
     deletion_timestamp: str | None = None
 
 
-class _Pod(msgspec.Struct, gc=False):
-    metadata: _PodMetadata
+class _CountedPod(msgspec.Struct, gc=False):
+    metadata: _CountedPodMetadata
     status: ConditionsView | None = None
 
 
-_decoder = msgspec.json.Decoder(_Node)
-_pod_decoder = msgspec.json.Decoder(_Pod)
+_decoder = msgspec.json.Decoder(_CountedNode)
+_pod_decoder = msgspec.json.Decoder(_CountedPod)
 
 
 @attrs.frozen

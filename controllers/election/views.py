@@ -45,7 +45,7 @@ class CandidateView(msgspec.Struct, gc=False):
         return pinged is None or renewed is None or renewed >= pinged
 
 
-class _LeaseSpec(msgspec.Struct, gc=False, rename="camel"):
+class _ElectionLeaseSpec(msgspec.Struct, gc=False, rename="camel"):
     holder_identity: str | None = None
     preferred_holder: str | None = None
     strategy: str | None = None
@@ -62,7 +62,7 @@ class ElectionLeaseView(msgspec.Struct, gc=False):
     """The part of a Lease that decides its election."""
 
     metadata: ObjectMeta
-    spec: _LeaseSpec = msgspec.field(default_factory=_LeaseSpec)
+    spec: _ElectionLeaseSpec = msgspec.field(default_factory=_ElectionLeaseSpec)
 
 
 def candidate_of(view: CandidateView, seen_ago: float) -> Candidate | None:

@@ -25,7 +25,7 @@ LONGEST_LOOK = 3600.0
 """Maximum number of seconds between two looks at a lease that does not change: upstream looks once an hour."""
 
 
-class _Spec(msgspec.Struct, gc=False, rename="camel"):
+class _APIServerLeaseSpec(msgspec.Struct, gc=False, rename="camel"):
     renew_time: datetime | None = None
     lease_duration_seconds: int | None = None
 
@@ -34,7 +34,7 @@ class IdentityLeaseView(msgspec.Struct, gc=False):
     """The part of an API server's lease that decides whether it has expired."""
 
     metadata: ObjectMeta
-    spec: _Spec = msgspec.field(default_factory=_Spec)
+    spec: _APIServerLeaseSpec = msgspec.field(default_factory=_APIServerLeaseSpec)
 
 
 def seconds_left(lease: IdentityLeaseView, now: datetime) -> float:

@@ -21,7 +21,7 @@ WORKERS = 4
 """Number of pods that are reconciled at the same time."""
 
 
-class _Status(Protocol):
+class _KubeletPodStatus(Protocol):
     @property
     def phase(self) -> str: ...
 
@@ -33,7 +33,7 @@ class KubeletPod(Protocol):
     """The part of a pod that each hollow kubelet reads."""
 
     @property
-    def status(self) -> _Status:
+    def status(self) -> _KubeletPodStatus:
         """The status: the phase, and the address, empty if it has none."""
 
 

@@ -33,13 +33,13 @@ class _Owner(msgspec.Struct, gc=False):
     controller: bool = False
 
 
-class _Metadata(msgspec.Struct, gc=False, rename="camel"):
+class _HollowPodMetadata(msgspec.Struct, gc=False, rename="camel"):
     uid: str = ""
     deletion_timestamp: str | None = None
     owner_references: list[_Owner] | None = None
 
 
-class _Container(msgspec.Struct, gc=False):
+class _HollowContainer(msgspec.Struct, gc=False):
     name: str = ""
     image: str = ""
 
@@ -55,12 +55,12 @@ class _Container(msgspec.Struct, gc=False):
         return {"name": self.name, "image": self.image, **fixed, "state": {"terminated": end}}
 
 
-class _Spec(msgspec.Struct, gc=False, rename="camel"):
+class _HollowPodSpec(msgspec.Struct, gc=False, rename="camel"):
     node_name: str = ""
-    containers: list[_Container] = msgspec.field(default_factory=list)
+    containers: list[_HollowContainer] = msgspec.field(default_factory=list)
 
 
-class _Status(msgspec.Struct, gc=False, rename="camel"):
+class _HollowPodStatus(msgspec.Struct, gc=False, rename="camel"):
     phase: str = ""
     pod_ip: str = msgspec.field(default="", name="podIP")
     start_time: str = ""
@@ -70,9 +70,9 @@ class _Status(msgspec.Struct, gc=False, rename="camel"):
 class HollowPod(msgspec.Struct, gc=False):
     """The part of a pod that its hollow kubelet reads."""
 
-    metadata: _Metadata
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: _Status = msgspec.field(default_factory=_Status)
+    metadata: _HollowPodMetadata
+    spec: _HollowPodSpec = msgspec.field(default_factory=_HollowPodSpec)
+    status: _HollowPodStatus = msgspec.field(default_factory=_HollowPodStatus)
 
     @property
     def missing_conditions(self) -> list[str]:

@@ -42,7 +42,7 @@ class NodeCondition(msgspec.Struct, gc=False, frozen=True, rename="camel"):
         return self.status == "Unknown" and self.reason in (NEVER_UPDATED, STOPPED_POSTING)
 
 
-class _Metadata(msgspec.Struct, gc=False, frozen=True, rename="camel"):
+class _NodeMetadata(msgspec.Struct, gc=False, frozen=True, rename="camel"):
     name: str
     uid: str = ""
     namespace: str = ""
@@ -51,22 +51,22 @@ class _Metadata(msgspec.Struct, gc=False, frozen=True, rename="camel"):
     labels: dict[str, str] | None = None
 
 
-class _Spec(msgspec.Struct, gc=False, frozen=True):
+class _NodeSpec(msgspec.Struct, gc=False, frozen=True):
     # The list is written back whole, so unknown fields of taints must not be lost by decoding.
     taints: list[dict[str, Any]] | None = None
     unschedulable: bool | None = None
 
 
-class _Status(msgspec.Struct, gc=False, frozen=True):
+class _NodeStatus(msgspec.Struct, gc=False, frozen=True):
     conditions: list[NodeCondition] | None = None
 
 
 class MonitoredNodeView(msgspec.Struct, gc=False, frozen=True):
     """The part of a node that decides its health, its taints and its zone."""
 
-    metadata: _Metadata
-    spec: _Spec | None = None
-    status: _Status | None = None
+    metadata: _NodeMetadata
+    spec: _NodeSpec | None = None
+    status: _NodeStatus | None = None
 
     @property
     def name(self) -> str:
@@ -123,7 +123,7 @@ class NodeLeaseView(msgspec.Struct, gc=False, frozen=True):
 class MonitoredPodView(msgspec.Struct, gc=False, frozen=True):
     """The part of a pod that says where it runs and whether it is ready."""
 
-    metadata: _Metadata
+    metadata: _NodeMetadata
     spec: PlaceView | None = None
     status: ConditionsView | None = None
 

@@ -10,14 +10,14 @@ import msgspec
 from controllers.taint_eviction.toleration import NO_EXECUTE, Taint, Toleration
 
 
-class _NodeSpec(msgspec.Struct, gc=False):
+class _TaintedNodeSpec(msgspec.Struct, gc=False):
     taints: list[Taint] | None = None
 
 
 class TaintedNodeView(msgspec.Struct, gc=False):
     """The NoExecute taints of a node."""
 
-    spec: _NodeSpec = msgspec.field(default_factory=_NodeSpec)
+    spec: _TaintedNodeSpec = msgspec.field(default_factory=_TaintedNodeSpec)
 
     @property
     def expelling(self) -> list[Taint]:
@@ -26,7 +26,7 @@ class TaintedNodeView(msgspec.Struct, gc=False):
 
 
 # A part of `ObjectMeta`: decoding all of it would take a sixth longer, and each look at a pod decodes it again.
-class _PodMetadata(msgspec.Struct, gc=False, rename="camel"):
+class _TaintedPodMetadata(msgspec.Struct, gc=False, rename="camel"):
     name: str
     namespace: str
     uid: str = ""
@@ -35,7 +35,7 @@ class _PodMetadata(msgspec.Struct, gc=False, rename="camel"):
     deletion_timestamp: str | None = None
 
 
-class _PodSpec(msgspec.Struct, gc=False, rename="camel"):
+class _TaintedPodSpec(msgspec.Struct, gc=False, rename="camel"):
     node_name: str = ""
     tolerations: list[Toleration] | None = None
 
@@ -49,16 +49,16 @@ class WrittenCondition(msgspec.Struct, gc=False):
     message: str = ""
 
 
-class _PodStatus(msgspec.Struct, gc=False):
+class _TaintedPodStatus(msgspec.Struct, gc=False):
     conditions: list[WrittenCondition] | None = None
 
 
 class ToleratingPodView(msgspec.Struct, gc=False):
     """The part of a pod that decides whether and when it has to leave."""
 
-    metadata: _PodMetadata
-    spec: _PodSpec = msgspec.field(default_factory=_PodSpec)
-    status: _PodStatus = msgspec.field(default_factory=_PodStatus)
+    metadata: _TaintedPodMetadata
+    spec: _TaintedPodSpec = msgspec.field(default_factory=_TaintedPodSpec)
+    status: _TaintedPodStatus = msgspec.field(default_factory=_TaintedPodStatus)
 
     @property
     def tolerations(self) -> Sequence[Toleration]:

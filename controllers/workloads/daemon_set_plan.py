@@ -34,14 +34,14 @@ _TOLERATED = (
 _as_tolerations: Callable[[Any], list[Toleration]] = converter_of(list[Toleration])
 
 
-class _RollingUpdate(msgspec.Struct, gc=False, rename="camel"):
+class _DaemonSetRollingUpdate(msgspec.Struct, gc=False, rename="camel"):
     max_unavailable: IntOrPercent = 1
     max_surge: IntOrPercent = 0
 
 
-class _UpdateStrategy(msgspec.Struct, gc=False, rename="camel"):
+class _DaemonSetUpdateStrategy(msgspec.Struct, gc=False, rename="camel"):
     type: str = "RollingUpdate"
-    rolling_update: _RollingUpdate | None = None
+    rolling_update: _DaemonSetRollingUpdate | None = None
 
 
 class DaemonSetSpec(msgspec.Struct, gc=False, rename="camel"):
@@ -49,7 +49,7 @@ class DaemonSetSpec(msgspec.Struct, gc=False, rename="camel"):
 
     selector: dict[str, Any]
     template: Template
-    update_strategy: _UpdateStrategy = msgspec.field(default_factory=_UpdateStrategy)
+    update_strategy: _DaemonSetUpdateStrategy = msgspec.field(default_factory=_DaemonSetUpdateStrategy)
     min_ready_seconds: int = 0
     revision_history_limit: int = 10
 
@@ -199,7 +199,7 @@ def _rolled(
 ) -> tuple[list[str], list[Pod]]:
     """Return the nodes that get a second pod and the pods to replace, as far as the bounds of the update allow."""
     wanted = [node.name for node in nodes if belongs(daemon_set, node)[0]]
-    rolling = daemon_set.spec.update_strategy.rolling_update or _RollingUpdate()
+    rolling = daemon_set.spec.update_strategy.rolling_update or _DaemonSetRollingUpdate()
     surge, most = _surge(daemon_set, len(wanted)), scaled(rolling.max_unavailable, len(wanted), round_up=True)
     if surge == 0 and most == 0:
         most = 1

@@ -61,7 +61,7 @@ class _ContainerPort(msgspec.Struct, gc=False, rename="camel"):
     protocol: str = "TCP"
 
 
-class _Container(msgspec.Struct, gc=False):
+class _EndpointContainer(msgspec.Struct, gc=False):
     ports: list[_ContainerPort] | None = None
 
 
@@ -69,7 +69,7 @@ class _PodSpec(msgspec.Struct, gc=False, rename="camel"):
     node_name: str = ""
     hostname: str = ""
     subdomain: str = ""
-    containers: list[_Container] = msgspec.field(default_factory=list)
+    containers: list[_EndpointContainer] = msgspec.field(default_factory=list)
 
 
 class _PodStatus(msgspec.Struct, gc=False, rename="camel"):

@@ -31,19 +31,19 @@ FIRST_DELAY, LONGEST_DELAY = 10.0, 300.0
 _OF_READINESS = ("Ready", "ContainersReady")
 
 
-class _Container(msgspec.Struct, gc=False):
+class _LivingContainer(msgspec.Struct, gc=False):
     name: str = ""
     image: str = ""
 
 
-class _Spec(msgspec.Struct, gc=False, rename="camel"):
+class _LivingPodSpec(msgspec.Struct, gc=False, rename="camel"):
     node_name: str = ""
     restart_policy: str = "Always"
-    containers: list[_Container] = msgspec.field(default_factory=list)
-    init_containers: list[_Container] | None = None
+    containers: list[_LivingContainer] = msgspec.field(default_factory=list)
+    init_containers: list[_LivingContainer] | None = None
 
 
-class _Status(msgspec.Struct, gc=False, rename="camel"):
+class _LivingPodStatus(msgspec.Struct, gc=False, rename="camel"):
     phase: str = ""
     pod_ip: str = msgspec.field(default="", name="podIP")
     start_time: datetime | None = None
@@ -55,8 +55,8 @@ class LivingPod(msgspec.Struct, gc=False):
     """A pod, as its hollow kubelet reads it."""
 
     metadata: ObjectMeta
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: _Status = msgspec.field(default_factory=_Status)
+    spec: _LivingPodSpec = msgspec.field(default_factory=_LivingPodSpec)
+    status: _LivingPodStatus = msgspec.field(default_factory=_LivingPodStatus)
 
 
 @attrs.frozen
@@ -97,7 +97,7 @@ def _seconds(text: str | None, default: float) -> float:
 
 
 @attrs.frozen
-class Step:
+class LifeStep:
     """The next step of a life.
 
     Attributes:
@@ -109,7 +109,7 @@ class Step:
     wait: float | None
 
 
-def next_step(pod: LivingPod, now: datetime, address: str = "") -> Step:
+def next_step(pod: LivingPod, now: datetime, address: str = "") -> LifeStep:
     """Return what to post about a pod that is bound, and when to look again.
 
     Args:
@@ -118,7 +118,7 @@ def next_step(pod: LivingPod, now: datetime, address: str = "") -> Step:
         address: The address of the pod, posted with its start; empty for none.
     """
     if pod.status.phase in ("Succeeded", "Failed"):
-        return Step(None, None)
+        return LifeStep(None, None)
     script = Script.of(pod.metadata)
     present = pod.status.container_statuses or []
     if pod.status.phase != "Running" or not present:
@@ -138,7 +138,7 @@ def next_step(pod: LivingPod, now: datetime, address: str = "") -> Step:
     finished = datetime.fromisoformat(present[0]["lastState"]["terminated"]["finishedAt"])
     left = min(FIRST_DELAY * 2**restarts, LONGEST_DELAY) - (now - finished).total_seconds()
     if left > 0:
-        return Step(None, left)
+        return LifeStep(None, left)
     containers = [
         {**_started(spec, now, restarts + 1, is_ready=script.ready_after == 0), "lastState": before["lastState"]}
         for spec, before in zip(pod.spec.containers, present, strict=False)
@@ -146,7 +146,7 @@ def next_step(pod: LivingPod, now: datetime, address: str = "") -> Step:
     return _running(pod, script, containers, now)
 
 
-def _started(container: _Container, now: datetime, restarts: int, *, is_ready: bool) -> dict[str, Any]:
+def _started(container: _LivingContainer, now: datetime, restarts: int, *, is_ready: bool) -> dict[str, Any]:
     return {
         "name": container.name,
         "image": container.image,
@@ -160,7 +160,7 @@ def _started(container: _Container, now: datetime, restarts: int, *, is_ready: b
 
 def _running(
     pod: LivingPod, script: Script, containers: Sequence[Mapping[str, Any]], now: datetime, *, first: bool = False
-) -> Step:
+) -> LifeStep:
     is_ready = all(each["ready"] for each in containers)
     status: dict[str, Any] = {"phase": "Running", "containerStatuses": [*containers]}
     if first:
@@ -173,20 +173,20 @@ def _running(
     since = datetime.fromisoformat(containers[0]["state"]["running"]["startedAt"]) if containers else now
     lived = (now - since).total_seconds()
     later = [at - lived for at in (script.ready_after, script.runs_for) if math.isfinite(at) and at > lived]
-    return Step(status if changed else None, min(later, default=None))
+    return LifeStep(status if changed else None, min(later, default=None))
 
 
 def _names(containers: Sequence[Mapping[str, Any]]) -> str:
     return " ".join(str(each["name"]) for each in containers)
 
 
-def _completed(container: _Container, now: datetime) -> dict[str, Any]:
+def _completed(container: _LivingContainer, now: datetime) -> dict[str, Any]:
     end = {"exitCode": 0, "reason": "Completed", "startedAt": timestamp(now), "finishedAt": timestamp(now)}
     made = _started(container, now, 0, is_ready=True)
     return {**made, "started": False, "state": {"terminated": end}}
 
 
-def _ended(pod: LivingPod, script: Script, present: Sequence[Mapping[str, Any]], now: datetime) -> Step:
+def _ended(pod: LivingPod, script: Script, present: Sequence[Mapping[str, Any]], now: datetime) -> LifeStep:
     """Return the end of the containers: that of the pod as well, or the wait before they are started again."""
     reason = "Completed" if script.exit_code == 0 else "Error"
     end = {"exitCode": script.exit_code, "reason": reason, "finishedAt": timestamp(now)}
@@ -203,12 +203,12 @@ def _ended(pod: LivingPod, script: Script, present: Sequence[Mapping[str, Any]],
         why = ("PodFailed" if script.exit_code else "PodCompleted", "")
         kinds = (*_OF_READINESS, "PodReadyToStartContainers") if phase else ()
         conditions = _conditions(pod, dict.fromkeys(kinds, why), now)
-        return Step({"phase": phase, "conditions": conditions, "containerStatuses": containers}, None)
+        return LifeStep({"phase": phase, "conditions": conditions, "containerStatuses": containers}, None)
     unready = ("ContainersNotReady", f"containers with unready status: [{_names(containers)}]")
     conditions = _conditions(pod, dict.fromkeys(_OF_READINESS, unready), now)
     restarts = int(present[0].get("restartCount", 0))
     wait = min(FIRST_DELAY * 2**restarts, LONGEST_DELAY)
-    return Step({"phase": "Running", "conditions": conditions, "containerStatuses": containers}, wait)
+    return LifeStep({"phase": "Running", "conditions": conditions, "containerStatuses": containers}, wait)
 
 
 def _conditions(pod: LivingPod, false: Mapping[str, tuple[str, str]], now: datetime) -> list[dict[str, Any]]:

@@ -29,22 +29,22 @@ class _Resources(msgspec.Struct, gc=False):
     requests: dict[str, str | int | float] = msgspec.field(default_factory=dict)
 
 
-class _Container(msgspec.Struct, gc=False):
+class _ScheduledContainer(msgspec.Struct, gc=False):
     resources: _Resources = msgspec.field(default_factory=_Resources)
 
 
-class _Spec(msgspec.Struct, gc=False, rename="camel"):
+class _ScheduledPodSpec(msgspec.Struct, gc=False, rename="camel"):
     node_name: str = ""
     scheduler_name: str = SCHEDULER
     node_selector: dict[str, str] | None = None
     affinity: dict[str, Any] | None = None
     tolerations: list[Toleration] | None = None
-    containers: list[_Container] = msgspec.field(default_factory=list)
-    init_containers: list[_Container] | None = None
+    containers: list[_ScheduledContainer] = msgspec.field(default_factory=list)
+    init_containers: list[_ScheduledContainer] | None = None
     scheduling_gates: list[dict[str, str]] | None = None
 
 
-class _Status(msgspec.Struct, gc=False):
+class _ScheduledPodStatus(msgspec.Struct, gc=False):
     phase: str = ""
     conditions: list[dict[str, Any]] | None = None
 
@@ -53,8 +53,8 @@ class WaitingPod(msgspec.Struct, gc=False):
     """A pod, as the scheduler reads it."""
 
     metadata: ObjectMeta
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: _Status = msgspec.field(default_factory=_Status)
+    spec: _ScheduledPodSpec = msgspec.field(default_factory=_ScheduledPodSpec)
+    status: _ScheduledPodStatus = msgspec.field(default_factory=_ScheduledPodStatus)
 
     @property
     def takes_room(self) -> bool:
@@ -74,7 +74,7 @@ class WaitingPod(msgspec.Struct, gc=False):
         return total
 
 
-class _NodeSpec(msgspec.Struct, gc=False):
+class _ScheduledNodeSpec(msgspec.Struct, gc=False):
     unschedulable: bool = False
     taints: list[Taint] | None = None
 
@@ -87,7 +87,7 @@ class Node(msgspec.Struct, gc=False):
     """A node, as the scheduler reads it."""
 
     metadata: ObjectMeta
-    spec: _NodeSpec = msgspec.field(default_factory=_NodeSpec)
+    spec: _ScheduledNodeSpec = msgspec.field(default_factory=_ScheduledNodeSpec)
     status: _NodeStatus = msgspec.field(default_factory=_NodeStatus)
 
     @property

@@ -16,13 +16,13 @@ from controllers.workloads.revisions import REVISION_HASH
 from controllers.workloads.status import Status, filled
 
 
-class _RollingUpdate(msgspec.Struct, gc=False):
+class _StatefulSetRollingUpdate(msgspec.Struct, gc=False):
     partition: int = 0
 
 
-class _UpdateStrategy(msgspec.Struct, gc=False, rename="camel"):
+class _StatefulSetUpdateStrategy(msgspec.Struct, gc=False, rename="camel"):
     type: str = "RollingUpdate"
-    rolling_update: _RollingUpdate | None = None
+    rolling_update: _StatefulSetRollingUpdate | None = None
 
 
 class _Retention(msgspec.Struct, gc=False, rename="camel"):
@@ -42,7 +42,7 @@ class StatefulSetSpec(msgspec.Struct, gc=False, rename="camel"):
     replicas: int = 1
     service_name: str = ""
     pod_management_policy: str = "OrderedReady"
-    update_strategy: _UpdateStrategy = msgspec.field(default_factory=_UpdateStrategy)
+    update_strategy: _StatefulSetUpdateStrategy = msgspec.field(default_factory=_StatefulSetUpdateStrategy)
     volume_claim_templates: list[dict[str, Any]] | None = None
     persistent_volume_claim_retention_policy: _Retention = msgspec.field(default_factory=_Retention)
     revision_history_limit: int = 10

@@ -22,7 +22,7 @@ from controller_runtime.deletions.window import (
     MOST_UIDS,
     Opened,
     Reserved,
-    Wanted,
+    WantedDeletions,
     Window,
     condensed,
     decide,
@@ -47,31 +47,43 @@ def of(number: int, *, all_of: int | None = None, opened: Any = ()) -> Window:
 @pytest.mark.parametrize(
     ("window", "budget", "wanted", "total", "is_allowed"),
     [
-        pytest.param(of(9), TEN, Wanted("u"), None, True, id="the last of a budget"),
-        pytest.param(of(10), TEN, Wanted("u"), None, False, id="one beyond it"),
-        pytest.param(of(4), TEN, Wanted(count=6), None, True, id="a collection that fills it"),
-        pytest.param(of(4), TEN, Wanted(count=7), None, False, id="a collection that does not fit is refused whole"),
-        pytest.param(of(0), TEN, Wanted(count=None), None, False, id="an unknown number"),
-        pytest.param(of(0), FIFTH, Wanted(count=20), 100, True, id="a share of those that there are"),
-        pytest.param(of(0), FIFTH, Wanted(count=21), 100, False, id="one beyond the share"),
-        pytest.param(of(10, all_of=100), FIFTH, Wanted(count=10), 90, True, id="of those that there were at first"),
-        pytest.param(of(10, all_of=100), FIFTH, Wanted(count=11), 900, False, id="not of those that came since"),
-        pytest.param(of(0), FIFTH, Wanted("u"), 1, True, id="one is always within a share"),
-        pytest.param(of(0), FIFTH, Wanted("u"), 0, True, id="also of none, as an empty list has it"),
-        pytest.param(of(1, all_of=1), FIFTH, Wanted("u"), 1, False, id="and no second one"),
-        pytest.param(of(0), FIFTH, Wanted("u"), None, False, id="a share of an unknown number"),
-        pytest.param(of(0), BOTH, Wanted(count=11), 1000, False, id="of two bounds the smaller one: the number"),
-        pytest.param(of(0), BOTH, Wanted(count=3), 10, False, id="of two bounds the smaller one: the share"),
-        pytest.param(of(10, opened=[Opened(0.0, 5)]), TEN, Wanted(count=5), None, True, id="what was opened"),
-        pytest.param(of(10, opened=[Opened(0.0, 5)]), TEN, Wanted(count=6), None, False, id="no more than was opened"),
+        pytest.param(of(9), TEN, WantedDeletions("u"), None, True, id="the last of a budget"),
+        pytest.param(of(10), TEN, WantedDeletions("u"), None, False, id="one beyond it"),
+        pytest.param(of(4), TEN, WantedDeletions(count=6), None, True, id="a collection that fills it"),
         pytest.param(
-            of(10, opened=[Opened(0.0, None)]), TEN, Wanted(count=999), None, True, id="any number, if opened"
+            of(4), TEN, WantedDeletions(count=7), None, False, id="a collection that does not fit is refused whole"
         ),
-        pytest.param(of(0, opened=[Opened(0.0, None)]), TEN, Wanted(count=None), None, True, id="also an unknown one"),
+        pytest.param(of(0), TEN, WantedDeletions(count=None), None, False, id="an unknown number"),
+        pytest.param(of(0), FIFTH, WantedDeletions(count=20), 100, True, id="a share of those that there are"),
+        pytest.param(of(0), FIFTH, WantedDeletions(count=21), 100, False, id="one beyond the share"),
+        pytest.param(
+            of(10, all_of=100), FIFTH, WantedDeletions(count=10), 90, True, id="of those that there were at first"
+        ),
+        pytest.param(
+            of(10, all_of=100), FIFTH, WantedDeletions(count=11), 900, False, id="not of those that came since"
+        ),
+        pytest.param(of(0), FIFTH, WantedDeletions("u"), 1, True, id="one is always within a share"),
+        pytest.param(of(0), FIFTH, WantedDeletions("u"), 0, True, id="also of none, as an empty list has it"),
+        pytest.param(of(1, all_of=1), FIFTH, WantedDeletions("u"), 1, False, id="and no second one"),
+        pytest.param(of(0), FIFTH, WantedDeletions("u"), None, False, id="a share of an unknown number"),
+        pytest.param(
+            of(0), BOTH, WantedDeletions(count=11), 1000, False, id="of two bounds the smaller one: the number"
+        ),
+        pytest.param(of(0), BOTH, WantedDeletions(count=3), 10, False, id="of two bounds the smaller one: the share"),
+        pytest.param(of(10, opened=[Opened(0.0, 5)]), TEN, WantedDeletions(count=5), None, True, id="what was opened"),
+        pytest.param(
+            of(10, opened=[Opened(0.0, 5)]), TEN, WantedDeletions(count=6), None, False, id="no more than was opened"
+        ),
+        pytest.param(
+            of(10, opened=[Opened(0.0, None)]), TEN, WantedDeletions(count=999), None, True, id="any number, if opened"
+        ),
+        pytest.param(
+            of(0, opened=[Opened(0.0, None)]), TEN, WantedDeletions(count=None), None, True, id="also an unknown one"
+        ),
     ],
 )
 def test_a_decision(
-    window: Window, budget: DeletionBudget, wanted: Wanted, total: int | None, is_allowed: bool
+    window: Window, budget: DeletionBudget, wanted: WantedDeletions, total: int | None, is_allowed: bool
 ) -> None:
     assert (decide(window, budget, wanted, 30.0, total) is not None) is is_allowed
 
@@ -79,7 +91,7 @@ def test_a_decision(
 def test_an_object_counts_once_however_often_its_deletion_is_tried() -> None:
     window = Window(tuple(one(uid=str(n)) for n in range(10)))
 
-    again = decide(window, TEN, Wanted("3"), 50.0, None)
+    again = decide(window, TEN, WantedDeletions("3"), 50.0, None)
 
     assert again is not None
     assert (again.used, again.reserved[-1]) == (10, one(50.0, "3"))
@@ -124,7 +136,7 @@ def test_a_record_of_many_deletions_stays_small() -> None:
     budget = DeletionBudget(PODS, most=100_000)
     for number in range(1000):
         assert window is not None
-        window = decide(window.at(number / 5, PER), budget, Wanted(f"{number:036}"), number / 5, None)
+        window = decide(window.at(number / 5, PER), budget, WantedDeletions(f"{number:036}"), number / 5, None)
 
     assert window is not None
     assert window.used == 1000

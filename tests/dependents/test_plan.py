@@ -14,7 +14,7 @@ from apimachinery.objects import cached_from_bytes
 from controller_runtime import Cached, ObjectKey, Owned, Progress
 from controller_runtime.api.resources import PODS, Resource
 from controller_runtime.client.bodies import encoded
-from controller_runtime.dependents.memory import PrimaryMemory, Record, Refusal, identity_of, values_of
+from controller_runtime.dependents.memory import PrimaryMemory, Record, RefusedApply, identity_of, values_of
 from controller_runtime.dependents.owned import Wanted, wanted_of
 from controller_runtime.dependents.plan import (
     ABSENT,
@@ -60,8 +60,8 @@ def record(cached: Cached) -> Record:
     return Record(WANTED.digest, cached.uid, cached.resource_version, values_of(WANTED.body, cached), 0, None)
 
 
-def refusal(cached: Cached | None, digest: bytes = WANTED.digest) -> Refusal:
-    return Refusal(digest, identity_of(WANTED.body, cached), "no", 1, 10.0)
+def refusal(cached: Cached | None, digest: bytes = WANTED.digest) -> RefusedApply:
+    return RefusedApply(digest, identity_of(WANTED.body, cached), "no", 1, 10.0)
 
 
 def verdict(seen: Seen, now: float = 0.0) -> Any:

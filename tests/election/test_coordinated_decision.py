@@ -10,7 +10,7 @@ import pytest
 
 from controller_runtime.election import config as config_module
 from controller_runtime.election.config import Candidacy, LeaderElectionConfig
-from controller_runtime.election.decision import Action, Held, Sighting, decide_coordinated, is_vacant
+from controller_runtime.election.decision import Action, HeldLease, Sighting, decide_coordinated, is_vacant
 from controller_runtime.election.record import LeaseRecord
 
 NOW = 1000.0
@@ -52,7 +52,7 @@ def test_who_does_not_lead_begins_when_it_is_named(record: LeaseRecord | None, s
 )
 def test_who_leads_renews_or_gives_way(record: LeaseRecord | None, until: float, step: Action) -> None:
     """Any preferred holder ends the leadership."""
-    assert decide_coordinated(Sighting(record, NOW), "me", Held(4, until), NOW) is step
+    assert decide_coordinated(Sighting(record, NOW), "me", HeldLease(4, until), NOW) is step
 
 
 def test_when_nobody_leads() -> None:

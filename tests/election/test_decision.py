@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_runtime.election.decision import Action, Held, Sighting, decide
+from controller_runtime.election.decision import Action, HeldLease, Sighting, decide
 from controller_runtime.election.record import LeaseRecord
 
 NOW = 1000.0
@@ -51,7 +51,7 @@ def test_a_candidate_takes_what_is_free(record: LeaseRecord | None, seen_at: flo
 )
 def test_a_leader_renews_its_own_record_or_has_lost(record: LeaseRecord | None, until: float, step: Action) -> None:
     """Any record but its own ends a leadership, and so does its deadline."""
-    assert decide(Sighting(record, NOW - 100), ME, Held(4, until), NOW) is step
+    assert decide(Sighting(record, NOW - 100), ME, HeldLease(4, until), NOW) is step
 
 
 @pytest.mark.scenario("E-05")

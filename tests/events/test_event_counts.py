@@ -11,7 +11,7 @@ from kit.occurrences import REPORTER, happened, tell
 
 from controller_runtime.api.resources import CORE_EVENTS
 from controller_runtime.events.counting import COMBINED, CountingCorrelator
-from controller_runtime.events.occurrence import Fate, Occurrence, Write, by_object
+from controller_runtime.events.occurrence import Occurrence, OccurrenceFate, Write, by_object
 from controller_runtime.events.spam import SpamFilter
 
 
@@ -20,12 +20,12 @@ def correlator() -> CountingCorrelator:
     return CountingCorrelator(REPORTER, SpamFilter())
 
 
-def body_of(decision: Write | Fate) -> dict[str, Any]:
+def body_of(decision: Write | OccurrenceFate) -> dict[str, Any]:
     assert isinstance(decision, Write), decision
     return decision.body
 
 
-def counts(decisions: list[Write | Fate]) -> list[int]:
+def counts(decisions: list[Write | OccurrenceFate]) -> list[int]:
     return [body_of(decision)["count"] for decision in decisions]
 
 
@@ -123,12 +123,12 @@ def test_by_default_all_events_of_an_object_share_a_bound(correlator: CountingCo
     first = [tell(correlator, happened(0, reason=f"R{n % 5}")) for n in range(25)]
 
     assert all(isinstance(decision, Write) for decision in first)
-    assert tell(correlator, happened(0, reason="other")) is Fate.SPAM
-    assert tell(correlator, happened(0, reason="R0")) is Fate.HELD
+    assert tell(correlator, happened(0, reason="other")) is OccurrenceFate.SPAM
+    assert tell(correlator, happened(0, reason="R0")) is OccurrenceFate.HELD
     assert counts([tell(correlator, happened(0, pod="q"))]) == [1]
-    assert tell(correlator, happened(299, reason="R1")) is Fate.HELD
+    assert tell(correlator, happened(299, reason="R1")) is OccurrenceFate.HELD
     assert counts([tell(correlator, happened(301, reason="R0"))]) == [7]
-    assert tell(correlator, happened(302, reason="R0")) is Fate.HELD
+    assert tell(correlator, happened(302, reason="R0")) is OccurrenceFate.HELD
 
 
 @pytest.mark.scenario("EV-08")
@@ -142,7 +142,7 @@ def test_what_shares_a_bound_can_be_chosen() -> None:
     for _ in range(25):
         tell(correlator, happened(0))
 
-    assert tell(correlator, happened(0)) is Fate.HELD
+    assert tell(correlator, happened(0)) is OccurrenceFate.HELD
     assert counts([tell(correlator, happened(0, reason="other"))]) == [1]
 
 

@@ -16,7 +16,7 @@ from apimachinery.models import model_of
 from apimachinery.objects import AnyObject, cached_from_bytes
 from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
-from controller_runtime.events.occurrence import Fate
+from controller_runtime.events.occurrence import OccurrenceFate
 from controller_runtime.events.recorder import QUEUED, EventAPI, EventRecorder
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
@@ -148,12 +148,12 @@ def test_a_component_that_is_no_name_is_refused(host: SimulatedHost) -> None:
 @pytest.mark.parametrize(
     ("answer", "fate"),
     [
-        pytest.param(409, Fate.FAILED, id="conflict"),
-        pytest.param(403, Fate.FAILED, id="forbidden"),
-        pytest.param(422, Fate.FAILED, id="invalid"),
+        pytest.param(409, OccurrenceFate.FAILED, id="conflict"),
+        pytest.param(403, OccurrenceFate.FAILED, id="forbidden"),
+        pytest.param(422, OccurrenceFate.FAILED, id="invalid"),
     ],
 )
-def test_a_refusal_is_final(sim: Simulation, host: SimulatedHost, answer: int, fate: Fate) -> None:
+def test_a_refusal_is_final(sim: Simulation, host: SimulatedHost, answer: int, fate: OccurrenceFate) -> None:
     """A write that the server refuses is dropped and counted, and the next event is sent at once."""
     with Running(host, Sink(answer)) as running:
         running.tell()

@@ -10,7 +10,7 @@ from kit.occurrences import Sink
 
 from apimachinery.stop import Stop
 from controller_runtime.client.client import Client
-from controller_runtime.events.occurrence import Fate
+from controller_runtime.events.occurrence import OccurrenceFate
 from controller_runtime.events.recorder import EventAPI, EventRecorder
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
@@ -50,4 +50,7 @@ def test_every_occurrence_is_counted_on_the_server_or_as_lost(seed: int, api: Ev
         told = TELLERS * TIMES
         assert on_server <= told
         # A write that failed may have contained the count of many occurrences.
-        assert counts[Fate.FAILED] or on_server + counts[Fate.DROPPED] + counts[Fate.SPAM] == told
+        assert (
+            counts[OccurrenceFate.FAILED]
+            or on_server + counts[OccurrenceFate.DROPPED] + counts[OccurrenceFate.SPAM] == told
+        )

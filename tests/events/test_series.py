@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kit.occurrences import REPORTER, happened, tell
 
 from controller_runtime.api.resources import CORE_EVENTS, EVENTS
-from controller_runtime.events.occurrence import CACHED, Fate, Write
+from controller_runtime.events.occurrence import CACHED, OccurrenceFate, Write
 from controller_runtime.events.series import IDLE, REFRESH, SeriesCorrelator
 from controller_runtime.events.spam import SpamFilter
 
@@ -21,7 +21,7 @@ def correlator() -> SeriesCorrelator:
     return SeriesCorrelator(REPORTER, SpamFilter())
 
 
-def written(decision: Write | Fate) -> Write:
+def written(decision: Write | OccurrenceFate) -> Write:
     assert isinstance(decision, Write), decision
     return decision
 
@@ -58,7 +58,7 @@ def test_the_same_again_is_a_series_of_two_and_then_counts_in_silence(correlator
     assert second.patch == {"series": {"count": 2, "lastObservedTime": "2026-01-01T00:00:01.000000Z"}}
     assert second.through == EVENTS
     assert (second.body["metadata"]["name"], second.body["series"]) == ("p.0", second.patch["series"])
-    assert third is Fate.HELD
+    assert third is OccurrenceFate.HELD
 
 
 @pytest.mark.scenario("EV-13")
@@ -118,18 +118,18 @@ def test_a_changed_note_is_written_at_once_and_through_the_core_group(correlator
     }
     assert changed.through == CORE_EVENTS
     assert (changed.resource, changed.body["note"]) == (EVENTS, "new")
-    assert again is Fate.HELD
+    assert again is OccurrenceFate.HELD
 
 
 def test_the_writes_of_one_object_are_bounded_and_nothing_counted_is_lost(correlator: SeriesCorrelator) -> None:
     notes = [tell(correlator, happened(at, note=f"note {at}")) for at in range(100)]
 
     assert sum(isinstance(decision, Write) for decision in notes) == 25
-    assert notes[25:] == [Fate.HELD] * 75
-    assert tell(correlator, happened(100, reason="S")) is Fate.SPAM
+    assert notes[25:] == [OccurrenceFate.HELD] * 75
+    assert tell(correlator, happened(100, reason="S")) is OccurrenceFate.SPAM
     assert written(tell(correlator, happened(100, pod="q"))).patch is None
     assert count_in(written(tell(correlator, happened(325, note="late")))) == 101
-    assert tell(correlator, happened(326, note="later")) is Fate.HELD
+    assert tell(correlator, happened(326, note="later")) is OccurrenceFate.HELD
     assert [(count_in(write), write.body["note"]) for write in correlator.close()] == [(102, "later")]
 
 
@@ -160,7 +160,7 @@ def test_every_occurrence_is_counted_in_the_end(story: list[tuple[str, str, int]
         for write in correlator.due(now):
             send(write)
         decision = correlator.observe(happened(now, pod=pod, note=text))
-        told += decision is not Fate.SPAM
+        told += decision is not OccurrenceFate.SPAM
         if isinstance(decision, Write):
             send(decision)
     for write in correlator.close():

@@ -16,7 +16,7 @@ from controller_runtime.api.builtin_resources import CONFIG_MAPS, DEPLOYMENTS, S
 from controller_runtime.client.client import Client
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, Result
-from controller_runtime.dependents.memory import PrimaryMemory, Record, Refusal
+from controller_runtime.dependents.memory import PrimaryMemory, Record, RefusedApply
 from controller_runtime.dependents.plain_memory import plain_memory, restore_memory
 from controller_runtime.incidents.finished import Kept
 from controller_runtime.incidents.incident import Incident, decode
@@ -86,7 +86,7 @@ def test_a_reconciler_that_gives_its_state_is_replayed_to_equal_writes(reconcile
 def test_a_memory_is_as_before_when_it_was_json_and_has_no_secrets() -> None:
     deployment, secret = (DEPLOYMENTS, ObjectKey("a", "default")), (SECRETS, ObjectKey("s", "default"))
     answer = cached_from_bytes(b'{"metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"7"}}')
-    record, refusal = Record(b"d", "u", "7", b"v", 0, answer), Refusal(b"d", b"p", "no", 2, 12.0)
+    record, refusal = Record(b"d", "u", "7", b"v", 0, answer), RefusedApply(b"d", b"p", "no", 2, 12.0)
     memory = PrimaryMemory("p", {deployment: record, secret: record}, {deployment: refusal, secret: refusal})
     memory.not_ours, memory.deleted, memory.told = {"x"}, {"y"}, {deployment: "no"}
     memory.status_version = "9"

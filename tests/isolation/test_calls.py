@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.isolation.calls import FORK_EXEC, Call, call_of, is_allowed
+from controller_runtime.isolation.calls import FORK_EXEC, OutwardCall, call_of, is_allowed
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_a_call_is_named_by_host_path_or_program(event: str, args: tuple[Any, ..
 @pytest.mark.parametrize(
     ("call", "allowed", "is_open"),
     [
-        pytest.param(Call("s3.example", 443), {"s3.example"}, True, id="a host"),
-        pytest.param(Call("s3.example", 443), {"example"}, False, id="a domain is no host"),
-        pytest.param(Call("/usr/bin/helm", runs=True), {"helm"}, True, id="a program by its name"),
-        pytest.param(Call("/usr/bin/helm", runs=True), {"/usr/bin/helm"}, True, id="a program by its path"),
-        pytest.param(Call("/run/helm"), {"helm"}, False, id="a socket counts by its whole path"),
+        pytest.param(OutwardCall("s3.example", 443), {"s3.example"}, True, id="a host"),
+        pytest.param(OutwardCall("s3.example", 443), {"example"}, False, id="a domain is no host"),
+        pytest.param(OutwardCall("/usr/bin/helm", runs=True), {"helm"}, True, id="a program by its name"),
+        pytest.param(OutwardCall("/usr/bin/helm", runs=True), {"/usr/bin/helm"}, True, id="a program by its path"),
+        pytest.param(OutwardCall("/run/helm"), {"helm"}, False, id="a socket counts by its whole path"),
     ],
 )
-def test_what_is_allowed_is_named_whole(call: Call, allowed: set[str], is_open: bool) -> None:
+def test_what_is_allowed_is_named_whole(call: OutwardCall, allowed: set[str], is_open: bool) -> None:
     assert is_allowed(call, allowed) is is_open

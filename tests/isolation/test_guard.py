@@ -16,7 +16,7 @@ from contextlib import suppress
 import pytest
 
 from apimachinery.errors import UsageError
-from controller_runtime.isolation.calls import Call
+from controller_runtime.isolation.calls import OutwardCall
 from controller_runtime.isolation.guard import Guard, OutsideRefused, guarded, permitted
 
 
@@ -59,7 +59,7 @@ WAYS: dict[str, Callable[[int], object]] = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_world_outside_is_refused_whatever_the_way(service: socket.socket, way: str) -> None:
-    told: list[Call] = []
+    told: list[OutwardCall] = []
 
     with guarded(Guard(on_refused=told.append)), pytest.raises(OutsideRefused):
         WAYS[way](port_of(service))

@@ -12,7 +12,7 @@ from apimachinery.errors import ConnectionLost
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.api.references import Reference
 from controller_runtime.client.transport import Stream
-from controller_runtime.events.occurrence import Correlator, Fate, Occurrence, Reporter, Write
+from controller_runtime.events.occurrence import Correlator, Occurrence, OccurrenceFate, Reporter, Write
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 REPORTER = Reporter(controller="example.com/c", instance="example.com/c-h", node="h")
@@ -42,7 +42,7 @@ def happened(
     )
 
 
-def tell(correlator: Correlator, occurrence: Occurrence) -> Write | Fate:
+def tell(correlator: Correlator, occurrence: Occurrence) -> Write | OccurrenceFate:
     """Pass an occurrence to the correlator, as a recorder does when no other write is due."""
     assert correlator.due(occurrence.at) == []
     return correlator.observe(occurrence)

@@ -26,7 +26,7 @@ from controller_runtime import (
 from controller_runtime.api.resources import CORE_EVENTS
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.errors import LeadershipLost, UsageError
-from controller_runtime.events.occurrence import Fate
+from controller_runtime.events.occurrence import OccurrenceFate
 from controller_runtime.manager.lifecycle import CANCEL_GRACE
 from controller_runtime.resources import EVENTS, LEASES, NODES
 from controller_runtime.testing import EmbeddedCluster, a_node
@@ -186,7 +186,7 @@ def test_a_recorder_is_given_up_with_the_rest_when_the_grace_ends(sim: Simulatio
 
     assert outcome.failure is None
     assert sim.threads() == []
-    assert recorder.counts()[Fate.FAILED] == 2
+    assert recorder.counts()[OccurrenceFate.FAILED] == 2
 
 
 def test_a_component_has_one_recorder(sim: Simulation) -> None:

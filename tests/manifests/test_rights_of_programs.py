@@ -11,7 +11,7 @@ from apimachinery.errors import UsageError
 from apimachinery.system import SystemHost
 from controller_runtime import Controller, Manager, Reconciler, Request, Result
 from controller_runtime.election.config import LeaderElectionConfig
-from controller_runtime.manifests.facts import Watched, facts_of, unconnected_manager
+from controller_runtime.manifests.facts import WatchedCollection, facts_of, unconnected_manager
 from controller_runtime.manifests.rights import Rights, read_rights, require_watches
 from controller_runtime.resources import NODES, PODS
 
@@ -88,7 +88,7 @@ NAMED = {**WATCH, "resourceNames": ["a"]}
     ],
 )
 def test_a_record_that_is_older_than_the_program_is_refused(rights: Rights, namespace: str, missing: str) -> None:
-    watched = [Watched("", "pods", namespace)]
+    watched = [WatchedCollection("", "pods", namespace)]
     if not missing:
         require_watches(rights, watched, "home")
         return
@@ -105,7 +105,7 @@ def test_the_facts_are_what_a_setup_function_did() -> None:
 
     assert manager.elector is not None
     assert facts.definitions == []
-    assert facts.watched == [Watched("", "nodes", ""), Watched("", "pods", "huts")]
+    assert facts.watched == [WatchedCollection("", "nodes", ""), WatchedCollection("", "pods", "huts")]
 
 
 def test_a_setup_that_asks_the_server_is_refused() -> None:

@@ -9,17 +9,17 @@ import pytest
 
 from apimachinery.objects import ObjectKey
 from controller_runtime.core.resource_paths import resource_path
-from controller_runtime.planning.difference import Action, Difference, difference_of
-from controller_runtime.planning.overlay import Planned, Work
+from controller_runtime.planning.difference import PlannedAction, PlannedDifference, difference_of
+from controller_runtime.planning.overlay import PlannedObject, Work
 
 
-def planned(live: Any, state: Any, path: str = "/api/v1/namespaces/web/configmaps/a", **more: Any) -> Planned:
+def planned(live: Any, state: Any, path: str = "/api/v1/namespaces/web/configmaps/a", **more: Any) -> PlannedObject:
     target = resource_path(path)
     assert target is not None
-    return Planned(target, live, state, works=(Work("c", ObjectKey("a", "web")),), **more)
+    return PlannedObject(target, live, state, works=(Work("c", ObjectKey("a", "web")),), **more)
 
 
-def found(live: Any, state: Any, **more: Any) -> Difference:
+def found(live: Any, state: Any, **more: Any) -> PlannedDifference:
     difference = difference_of(planned(live, state, **more))
     assert difference is not None
     return difference
@@ -86,17 +86,17 @@ def test_a_time_that_comes_or_goes_is_a_difference() -> None:
 @pytest.mark.parametrize(
     ("live", "state", "action"),
     [
-        (None, config_map(), Action.CREATE),
-        (config_map(), None, Action.DELETE),
-        (config_map(), config_map(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}), Action.DELETE),
+        (None, config_map(), PlannedAction.CREATE),
+        (config_map(), None, PlannedAction.DELETE),
+        (config_map(), config_map(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}), PlannedAction.DELETE),
         (
             config_map(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}),
             config_map(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}, data={"a": "b"}),
-            Action.UPDATE,
+            PlannedAction.UPDATE,
         ),
     ],
 )
-def test_an_object_is_created_updated_or_deleted(live: Any, state: Any, action: Action) -> None:
+def test_an_object_is_created_updated_or_deleted(live: Any, state: Any, action: PlannedAction) -> None:
     assert found(live, state).action is action
 
 

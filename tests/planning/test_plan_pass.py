@@ -30,7 +30,7 @@ from controller_runtime import (
 )
 from controller_runtime.client.transport import TransportWrapper
 from controller_runtime.planning.overlay import BlindSpot
-from controller_runtime.planning.report import Output, PlanReport
+from controller_runtime.planning.report import PlanOutput, PlanReport
 from controller_runtime.planning.transport import PlanTransport
 from controller_runtime.resources import CONFIG_MAPS, NODES, Resource
 from controller_runtime.testing import InProcessTransport, Simulation
@@ -63,7 +63,7 @@ def label(manager: Manager, request: Request, value: str = "1") -> None:
 
 
 def text(report: PlanReport) -> str:
-    return report.show(Output.DIFF)
+    return report.show(PlanOutput.DIFF)
 
 
 @pytest.fixture
@@ -419,7 +419,7 @@ def test_the_json_of_a_plan_has_each_object_and_the_sums(bench: PlanBench) -> No
     create(bench, "a")
     report = bench.plan(setup_of(label))
 
-    document = json.loads(report.show(Output.JSON))
+    document = json.loads(report.show(PlanOutput.JSON))
 
     [change] = document["changes"]
     assert (change["action"], change["kind"], change["namespace"], change["name"]) == (

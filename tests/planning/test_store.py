@@ -12,7 +12,7 @@ from controller_runtime.api.collection import Collection
 from controller_runtime.cache.forms import as_received
 from controller_runtime.cache.transforms import without
 from controller_runtime.core.resource_paths import resource_path
-from controller_runtime.planning.overlay import Overlay, Planned
+from controller_runtime.planning.overlay import Overlay, PlannedObject
 from controller_runtime.planning.reads import encoded
 from controller_runtime.planning.store import PlannedStore
 from controller_runtime.resources import CONFIG_MAPS
@@ -41,7 +41,7 @@ class Caching:
     def plan(self, name: str, state: dict[str, Any] | None) -> None:
         target = resource_path(f"/api/v1/namespaces/default/configmaps/{name}")
         assert target is not None
-        self.overlay.put(self.overlay.get(target), Planned(target, None, state))
+        self.overlay.put(self.overlay.get(target), PlannedObject(target, None, state))
 
     def names(self) -> list[str]:
         return [each.name for each in self.store.list()]

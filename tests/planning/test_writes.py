@@ -15,7 +15,7 @@ from controller_runtime.client.patches import PatchType
 from controller_runtime.core.resource_paths import ResourcePath
 from controller_runtime.isolation.guard import OutsideRefused
 from controller_runtime.planning.dry_runs import DryRunOnly
-from controller_runtime.planning.overlay import BlindSpot, Planned
+from controller_runtime.planning.overlay import BlindSpot, PlannedObject
 from controller_runtime.planning.transport import PlanTransport
 from controller_runtime.resources import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, NODES, PODS, Resource
 from controller_runtime.testing import InProcessTransport, RecordingTransport, Simulation, a_node, a_pod
@@ -37,7 +37,7 @@ class Bench:
     def config_map(self, name: str = "a", **data: str) -> None:
         self.user.create(CONFIG_MAPS, {"metadata": {"name": name, "namespace": "default"}, "data": data})
 
-    def planned(self, plural: str = "configmaps", name: str = "a", namespace: str = "default") -> Planned:
+    def planned(self, plural: str = "configmaps", name: str = "a", namespace: str = "default") -> PlannedObject:
         found = self.transport.overlay.get(ResourcePath("", "v1", plural, namespace, name))
         assert found is not None
         return found

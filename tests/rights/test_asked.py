@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from apimachinery.http import HTTPRequest
-from controller_runtime.rights.asked import Asked, Blocked, asked_by, blocked_by
+from controller_runtime.rights.asked import AskedAccess, Blocked, asked_by, blocked_by
 from embedded_apiserver.authorization.attributes import attributes_of
 from embedded_apiserver.users import User
 
@@ -72,7 +72,7 @@ def test_what_a_request_asks(request_: HTTPRequest, asked: list[str]) -> None:
         assert found[0] == as_the_server_sees_it(request_)
 
 
-def shown(asked: Asked) -> str:
+def shown(asked: AskedAccess) -> str:
     what = asked.path or (f"{asked.resource}.{asked.group}" if asked.group else asked.resource)
     return " ".join(filter(None, [f"{asked.verb} {what}"])) + "".join(
         f" {part}"
@@ -80,12 +80,12 @@ def shown(asked: Asked) -> str:
     )
 
 
-def as_the_server_sees_it(request: HTTPRequest) -> Asked:
+def as_the_server_sees_it(request: HTTPRequest) -> AskedAccess:
     """Return the attributes for which the embedded server authorizes a request whose path it does not serve."""
     seen = attributes_of(User("u", ()), request, None)
     resource = f"{seen.resource}/{seen.subresource}" if seen.subresource else seen.resource
     namespace = "" if seen.resource == "namespaces" else seen.namespace  # which is in itself
-    return Asked(seen.verb, seen.group, resource, namespace, seen.name, seen.path)
+    return AskedAccess(seen.verb, seen.group, resource, namespace, seen.name, seen.path)
 
 
 OWNER = {"apiVersion": "example.com/v1", "kind": "Cabin", "name": "c", "blockOwnerDeletion": True}

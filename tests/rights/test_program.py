@@ -12,23 +12,23 @@ from controller_runtime.api.builtin_resources import CONFIG_MAPS, DEPLOYMENTS
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.resources import LEASE_CANDIDATES, LEASES, NODES, PODS, Resource
 from controller_runtime.manager.rights import Right
-from controller_runtime.rights.asked import Asked, Blocked
-from controller_runtime.rights.program import Program, accesses
+from controller_runtime.rights.asked import AskedAccess, Blocked
+from controller_runtime.rights.program import BoundedProgram, accesses
 
-EVERYWHERE = Program(collections=(Collection(PODS),))
-LIMITED = Program(namespace="a", collections=(Collection(PODS, namespace="a"),))
-BY_CACHES = Program(collections=(Collection(PODS, namespace="a"), Collection(NODES)))
-MIXED = Program(collections=(Collection(PODS), Collection(LEASES, namespace="a")))
-ELECTED = Program(
+EVERYWHERE = BoundedProgram(collections=(Collection(PODS),))
+LIMITED = BoundedProgram(namespace="a", collections=(Collection(PODS, namespace="a"),))
+BY_CACHES = BoundedProgram(collections=(Collection(PODS, namespace="a"), Collection(NODES)))
+MIXED = BoundedProgram(collections=(Collection(PODS), Collection(LEASES, namespace="a")))
+ELECTED = BoundedProgram(
     lease=ObjectKey("mine", "ops"), collections=(Collection(PODS), Collection(LEASE_CANDIDATES, namespace="ops"))
 )
-LIMITED_DELETIONS = Program(record=ObjectKey("shop-deletions", "ops"), collections=(Collection(PODS),))
-DECLARED = Program(
+LIMITED_DELETIONS = BoundedProgram(record=ObjectKey("shop-deletions", "ops"), collections=(Collection(PODS),))
+DECLARED = BoundedProgram(
     collections=(Collection(PODS),),
     declared=(Right(CONFIG_MAPS, names=["settings"]), Right(LEASES, namespace="a", names=["n"])),
 )
 GROUP = "coordination.k8s.io"
-RINGED = Program(
+RINGED = BoundedProgram(
     collections=(
         Collection(NODES),
         Collection(LEASES, "ops", label_selector="controller-runtime/ring=huts"),
@@ -44,8 +44,8 @@ OF_RING = sorted(
 )
 
 
-def asked(verb: str, resource: str, namespace: str = "", name: str = "", group: str = "") -> Asked:
-    return Asked(verb, group, resource, namespace, name)
+def asked(verb: str, resource: str, namespace: str = "", name: str = "", group: str = "") -> AskedAccess:
+    return AskedAccess(verb, group, resource, namespace, name)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def asked(verb: str, resource: str, namespace: str = "", name: str = "", group: 
         ),
         pytest.param(DECLARED, asked("get", "leases", "b", "n", GROUP), [f"get leases.{GROUP}"], id="not in that one"),
         pytest.param(
-            Program(definitions=frozenset({"cabins.example.com"})),
+            BoundedProgram(definitions=frozenset({"cabins.example.com"})),
             asked("get", "customresourcedefinitions", name="cabins.example.com", group="apiextensions.k8s.io"),
             ["get customresourcedefinitions.apiextensions.k8s.io cabins.example.com"],
             id="the definition of its class",
@@ -116,10 +116,10 @@ def asked(verb: str, resource: str, namespace: str = "", name: str = "", group: 
             [],
             id="a record that the manifests grant",
         ),
-        pytest.param(EVERYWHERE, Asked("get", path="/metrics"), ["get /metrics"], id="a path"),
+        pytest.param(EVERYWHERE, AskedAccess("get", path="/metrics"), ["get /metrics"], id="a path"),
     ],
 )
-def test_what_a_request_of_a_program_needs(program: Program, one: Asked, needed: list[str]) -> None:
+def test_what_a_request_of_a_program_needs(program: BoundedProgram, one: AskedAccess, needed: list[str]) -> None:
     found = accesses(program, [one])
 
     assert sorted(str(access).replace("in the namespace ", "in ") for access in found) == needed
@@ -133,7 +133,7 @@ CABINS: Resource[object] = Resource("example.com", "v1", "Cabin", "cabinz")
     [
         pytest.param(EVERYWHERE, ("apps", "Deployment"), ["update deployments.apps/finalizers"], id="a built-in kind"),
         pytest.param(
-            Program(collections=(Collection(CABINS),)),
+            BoundedProgram(collections=(Collection(CABINS),)),
             ("example.com", "Cabin"),
             ["update cabinz.example.com/finalizers"],
             id="a kind that is cached, by its plural",
@@ -144,7 +144,7 @@ CABINS: Resource[object] = Resource("example.com", "v1", "Cabin", "cabinz")
     ],
 )
 def test_an_owner_that_is_blocked_needs_its_finalizers(
-    program: Program, owner: tuple[str, str], needed: list[str]
+    program: BoundedProgram, owner: tuple[str, str], needed: list[str]
 ) -> None:
     found = accesses(program, [], [Blocked(*owner, "a", "x", is_update=False)])
 

@@ -34,11 +34,11 @@ from controller_runtime.resources import NAMESPACES
 from controller_runtime.testing import APIServerProcess
 from controller_runtime.testing.waiting import eventually
 from controller_runtime.webhooks import Converts, WebhookServing
-from controller_runtime.webhooks.configurations import Place, conversion_of
+from controller_runtime.webhooks.configurations import WebhookPlace, conversion_of
 
 pytestmark = pytest.mark.embedded("the server keeps its objects from one run to the next")
 
-PLACE = Place(name="hooks", namespace="cabins-system")
+PLACE = WebhookPlace(name="hooks", namespace="cabins-system")
 NAME = ObjectKey("cabins.example.com")
 HOST = SystemHost()
 

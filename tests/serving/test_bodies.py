@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies
 
 from apimachinery.system import SystemHost
-from controller_runtime.serving.bodies import MOST, PER_VALUE, Bodies, budget_of, cost_of
+from controller_runtime.serving.bodies import MOST, PER_VALUE, RequestBodies, budget_of, cost_of
 
 MIB = 1024 * 1024
 VALUES = strategies.recursive(
@@ -45,7 +45,7 @@ def test_a_body_of_twelve_mebibytes_of_empty_objects_is_more_than_a_small_progra
 
 
 def test_the_body_that_has_been_arriving_for_longest_makes_way_and_one_that_is_answered_does_not() -> None:
-    bodies, dropped = Bodies(SystemHost(), 100), list[str]()
+    bodies, dropped = RequestBodies(SystemHost(), 100), list[str]()
     assert bodies.take("answered", 40, lambda: dropped.append("answered"))
     assert bodies.take("answered", 0, None)
     assert bodies.take("old", 30, lambda: dropped.append("old"))

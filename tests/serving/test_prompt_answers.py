@@ -20,7 +20,7 @@ from controller_runtime.serving.front import MOST_SILENT
 from controller_runtime.serving.prompt import MOST_ANSWERS, Answer, PromptAnswers
 from controller_runtime.serving.reader import HEAD_LIMIT
 from controller_runtime.serving.server import Server
-from controller_runtime.serving.slots import Key, Slots
+from controller_runtime.serving.slots import ConnectionSlots, Key
 
 HOST = SystemHost()
 SMALL = 4096  # bytes of a socket's buffer
@@ -133,7 +133,7 @@ def test_silent_connections_that_come_again_keep_no_probe_from_its_answer(addres
 def test_a_connection_is_not_dropped_for_another_before_its_grace_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     all_taken = threading.Semaphore(0)
 
-    class Watched(Slots[Key]):
+    class Watched(ConnectionSlots[Key]):
         """Tells when another connection would have to wait, or when one was dropped for it."""
 
         def wait_for_one(self, now: float) -> float:
@@ -147,7 +147,7 @@ def test_a_connection_is_not_dropped_for_another_before_its_grace_is_over(monkey
             return dropped
 
     monkeypatch.setattr(front, "GRACE", 3600.0)
-    monkeypatch.setattr(front, "Slots", Watched)
+    monkeypatch.setattr(front, "ConnectionSlots", Watched)
     with bind("127.0.0.1:0") as listener, answering(listener), contextlib.ExitStack() as stack:
         enter = lambda: stack.enter_context(socket.create_connection(listener.getsockname()))  # noqa: E731
         late = [enter() for _ in range(MOST_SILENT)]

@@ -6,12 +6,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies
 
-from controller_runtime.serving.slots import Slots
+from controller_runtime.serving.slots import ConnectionSlots
 
 
-def full(**since: float) -> Slots[str]:
+def full(**since: float) -> ConnectionSlots[str]:
     """Return slots that are all taken, by connections that wait since these seconds."""
-    slots = Slots[str](len(since), 10.0)
+    slots = ConnectionSlots[str](len(since), 10.0)
     for name, now in since.items():
         slots.take(name, now)
     return slots
@@ -71,7 +71,7 @@ STEPS = strategies.lists(
 
 @given(STEPS)
 def test_there_are_never_more_than_there_may_be_and_held_ones_stay(steps: list[tuple[str, int]]) -> None:
-    slots, held = Slots[int](3), set[int]()
+    slots, held = ConnectionSlots[int](3), set[int]()
     for now, (act, key) in enumerate(steps):
         if act == "take" and key not in slots:
             slots.take(key, float(now))

@@ -16,7 +16,7 @@ from apimachinery.host import Host
 from apimachinery.objects import ObjectKey
 from controller_runtime.election import elector
 from controller_runtime.election.candidate import LeaseCandidate
-from controller_runtime.election.decision import Action, Held, Sighting, decide_coordinated
+from controller_runtime.election.decision import Action, HeldLease, Sighting, decide_coordinated
 from controller_runtime.testing.simulation.system_faults import PROFILES, FaultKind, SystemFault
 from controllers.election import next_action
 from controllers.election.lease_candidate_election import LeaseCandidateElection
@@ -105,7 +105,7 @@ def test_an_election_that_believes_its_cache_and_stamps_is_found(monkeypatch: py
 
 
 def test_an_elector_that_never_gives_way_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stubborn(seen: Sighting, identity: str, held: Held | None, now: float) -> Action:
+    def stubborn(seen: Sighting, identity: str, held: HeldLease | None, now: float) -> Action:
         decided = decide_coordinated(seen, identity, held, now)
         return Action.RENEW if decided is Action.YIELD else decided
 

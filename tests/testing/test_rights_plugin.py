@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from controller_runtime.rights import Access, granted_by, read, write
-from controller_runtime.testing.rights_plugin import Record, RightsPlugin, Verdict, checked, recorded
+from controller_runtime.testing.rights_plugin import RightsPlugin, RightsRecord, RightsVerdict, checked, recorded
 
 PLUGIN = "controller_runtime.testing.pytest_plugin"
 OPERATOR = """
@@ -100,8 +100,8 @@ def test_a_run_fails_for_a_right_that_is_missing_and_for_one_that_no_test_used(p
 LIST, WATCH, DELETE = (Access("", "", "pods", verb) for verb in ("list", "watch", "delete"))
 
 
-def record(**programs: list[Access]) -> Record:
-    made = Record()
+def record(**programs: list[Access]) -> RightsRecord:
+    made = RightsRecord()
     for name, accesses in programs.items():
         made.add("" if name == "unmarked" else name, dict.fromkeys(accesses, f"test_{name}"))
     return made
@@ -136,7 +136,7 @@ def test_a_record_is_checked(
 
     verdict = checked(record(a=asked), Path("f.yaml"), partial=partial)
 
-    assert verdict == Verdict([line.lstrip("!") for line in lines], is_failure=lines[0].startswith("!"))
+    assert verdict == RightsVerdict([line.lstrip("!") for line in lines], is_failure=lines[0].startswith("!"))
 
 
 def test_skipped_tests_are_told_of_when_a_right_is_unused(here: Path) -> None:

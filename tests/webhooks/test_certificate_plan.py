@@ -13,9 +13,9 @@ from controller_runtime.webhooks.certificate_plan import (
     LEAF_LIFE,
     RETIREMENT,
     SPREAD,
+    CertificateState,
+    CertificateStep,
     Life,
-    State,
-    Step,
     plan,
 )
 
@@ -32,10 +32,10 @@ def leaf(made: float, authority: Life = AUTHORITY) -> Life:
     return Life(day(made), min(day(made) + LEAF_LIFE, authority.expires))
 
 
-FRESH = State(signer=AUTHORITY, upcoming=None, leaf=leaf(0), names=frozenset(NAMES), trusted=(AUTHORITY,))
+FRESH = CertificateState(signer=AUTHORITY, upcoming=None, leaf=leaf(0), names=frozenset(NAMES), trusted=(AUTHORITY,))
 UPCOMING = Life(day(244), day(244) + AUTHORITY_LIFE)
 OVERLAPPING = attrs.evolve(FRESH, upcoming=UPCOMING, leaf=leaf(240), trusted=(UPCOMING, AUTHORITY))
-PROMOTED = State(
+PROMOTED = CertificateState(
     signer=UPCOMING, upcoming=None, leaf=leaf(245, UPCOMING), names=frozenset(NAMES), trusted=(UPCOMING, AUTHORITY)
 )
 FOUND = attrs.evolve(FRESH, trusted=(AUTHORITY, AUTHORITY), has_former=True)
@@ -44,30 +44,54 @@ FOUND = attrs.evolve(FRESH, trusted=(AUTHORITY, AUTHORITY), has_former=True)
 @pytest.mark.parametrize(
     ("state", "at", "trusted_for", "step"),
     [
-        pytest.param(None, 0, None, Step.CREATE, id="nothing there"),
-        pytest.param(FRESH, 0, None, Step.WAIT, id="new"),
-        pytest.param(FRESH, 59.9, 1e6, Step.WAIT, id="before two thirds of the leaf"),
-        pytest.param(FRESH, 60.1, 1e6, Step.SIGN, id="after two thirds of the leaf"),
-        pytest.param(attrs.evolve(FRESH, names=frozenset({"old.svc"})), 1, None, Step.SIGN, id="another service"),
-        pytest.param(attrs.evolve(FRESH, names=frozenset({*NAMES, "x"})), 1, None, Step.WAIT, id="a name more"),
-        pytest.param(attrs.evolve(FRESH, leaf=leaf(240)), 243, 1e6, Step.WAIT, id="before two thirds of the authority"),
-        pytest.param(attrs.evolve(FRESH, leaf=leaf(240)), 244, 1e6, Step.INTRODUCE, id="after two thirds of it"),
-        pytest.param(OVERLAPPING, 244, None, Step.WAIT, id="the next authority is not in the configurations"),
-        pytest.param(OVERLAPPING, 244, SPREAD - 1, Step.WAIT, id="it is there, but not for long"),
-        pytest.param(OVERLAPPING, 244, SPREAD, Step.PROMOTE, id="it is trusted everywhere"),
-        pytest.param(OVERLAPPING, 301, None, Step.SIGN, id="a leaf is due while the next authority is not trusted"),
-        pytest.param(PROMOTED, 250, 1e6, Step.WAIT, id="the old authority stays trusted"),
-        pytest.param(attrs.evolve(PROMOTED, leaf=leaf(320, UPCOMING)), 366, 1e6, Step.PRUNE, id="until it has expired"),
-        pytest.param(attrs.evolve(FRESH, leaf=leaf(330)), 366, 1e6, Step.CREATE, id="an authority that has expired"),
-        pytest.param(FOUND, 1, None, Step.WAIT, id="the configurations do not have the new authority"),
-        pytest.param(FOUND, 1, RETIREMENT - 1, Step.WAIT, id="a replica may present a certificate of a lost Secret"),
-        pytest.param(FOUND, 1, RETIREMENT, Step.RETIRE, id="no replica presents one"),
+        pytest.param(None, 0, None, CertificateStep.CREATE, id="nothing there"),
+        pytest.param(FRESH, 0, None, CertificateStep.WAIT, id="new"),
+        pytest.param(FRESH, 59.9, 1e6, CertificateStep.WAIT, id="before two thirds of the leaf"),
+        pytest.param(FRESH, 60.1, 1e6, CertificateStep.SIGN, id="after two thirds of the leaf"),
         pytest.param(
-            attrs.evolve(OVERLAPPING, leaf=leaf(330)), 360, None, Step.WAIT, id="no leaf outlives its authority"
+            attrs.evolve(FRESH, names=frozenset({"old.svc"})), 1, None, CertificateStep.SIGN, id="another service"
+        ),
+        pytest.param(
+            attrs.evolve(FRESH, names=frozenset({*NAMES, "x"})), 1, None, CertificateStep.WAIT, id="a name more"
+        ),
+        pytest.param(
+            attrs.evolve(FRESH, leaf=leaf(240)), 243, 1e6, CertificateStep.WAIT, id="before two thirds of the authority"
+        ),
+        pytest.param(
+            attrs.evolve(FRESH, leaf=leaf(240)), 244, 1e6, CertificateStep.INTRODUCE, id="after two thirds of it"
+        ),
+        pytest.param(
+            OVERLAPPING, 244, None, CertificateStep.WAIT, id="the next authority is not in the configurations"
+        ),
+        pytest.param(OVERLAPPING, 244, SPREAD - 1, CertificateStep.WAIT, id="it is there, but not for long"),
+        pytest.param(OVERLAPPING, 244, SPREAD, CertificateStep.PROMOTE, id="it is trusted everywhere"),
+        pytest.param(
+            OVERLAPPING, 301, None, CertificateStep.SIGN, id="a leaf is due while the next authority is not trusted"
+        ),
+        pytest.param(PROMOTED, 250, 1e6, CertificateStep.WAIT, id="the old authority stays trusted"),
+        pytest.param(
+            attrs.evolve(PROMOTED, leaf=leaf(320, UPCOMING)), 366, 1e6, CertificateStep.PRUNE, id="until it has expired"
+        ),
+        pytest.param(
+            attrs.evolve(FRESH, leaf=leaf(330)), 366, 1e6, CertificateStep.CREATE, id="an authority that has expired"
+        ),
+        pytest.param(FOUND, 1, None, CertificateStep.WAIT, id="the configurations do not have the new authority"),
+        pytest.param(
+            FOUND, 1, RETIREMENT - 1, CertificateStep.WAIT, id="a replica may present a certificate of a lost Secret"
+        ),
+        pytest.param(FOUND, 1, RETIREMENT, CertificateStep.RETIRE, id="no replica presents one"),
+        pytest.param(
+            attrs.evolve(OVERLAPPING, leaf=leaf(330)),
+            360,
+            None,
+            CertificateStep.WAIT,
+            id="no leaf outlives its authority",
         ),
     ],
 )
-def test_the_step_follows_from_the_ages(state: State | None, at: float, trusted_for: float | None, step: Step) -> None:
+def test_the_step_follows_from_the_ages(
+    state: CertificateState | None, at: float, trusted_for: float | None, step: CertificateStep
+) -> None:
     assert plan(state, day(at), NAMES, trusted_for).step is step
 
 

@@ -11,7 +11,7 @@ from kit.webhooks.certifying import NAME, PLACE, SECRET, certified
 from controller_runtime import ObjectKey
 from controller_runtime.crd import DEFINITIONS
 from controller_runtime.webhooks.certificates import SECRETS, names_of
-from controller_runtime.webhooks.configurations import Place
+from controller_runtime.webhooks.configurations import WebhookPlace
 from controller_runtime.webhooks.injecting import VALIDATING, Target, injection
 
 
@@ -244,4 +244,4 @@ def test_only_the_webhooks_of_this_place_get_the_bundle() -> None:
 
 def test_a_certificate_is_for_the_names_of_the_service_or_for_the_host_of_the_address() -> None:
     assert names_of(PLACE)[0] == "hooks.default.svc"  # the name that API servers verify
-    assert names_of(Place(name="hooks", namespace="default", url="https://127.0.0.1:9443")) == ["127.0.0.1"]
+    assert names_of(WebhookPlace(name="hooks", namespace="default", url="https://127.0.0.1:9443")) == ["127.0.0.1"]

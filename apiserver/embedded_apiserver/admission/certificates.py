@@ -6,7 +6,7 @@ from __future__ import annotations
 from embedded_apiserver.admission.step import Attributes, Operation, Step
 from embedded_apiserver.authorization.attributes import Attributes as Asked
 from embedded_apiserver.authorization.authorizer import Authorizer
-from embedded_apiserver.groups.certificates.certificates import Unreadable, organizations
+from embedded_apiserver.groups.certificates.certificates import UnreadableRequest, organizations
 from embedded_apiserver.groups.certificates.kinds import SIGNING_REQUEST
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.quoting import quoted
@@ -74,7 +74,7 @@ class CertificateSubjectRestriction(Step):
             return
         try:
             names = organizations(spec.get("request") or "")
-        except Unreadable as error:
+        except UnreadableRequest as error:
             raise attributes.refused(f"failed to parse CSR: {error}") from None
         if _ADMINISTRATORS in names:
             raise attributes.refused(f"use of {_CLIENT} signer with {_ADMINISTRATORS} group is not allowed")

@@ -11,10 +11,10 @@ from apimachinery.host import Host
 from embedded_apiserver.authentication.tokens import (
     ISSUER,
     LEEWAY,
-    Binding,
     Claims,
     InvalidToken,
     Reference,
+    TokenBinding,
     Tokens,
 )
 from embedded_apiserver.groups.core.kinds import NODE, SECRET, SERVICE_ACCOUNT
@@ -44,7 +44,7 @@ class Accounts:
         self._storage = storage
         self._tokens = tokens
 
-    def issue(self, binding: Binding, audiences: Sequence[str], seconds: int) -> str:
+    def issue(self, binding: TokenBinding, audiences: Sequence[str], seconds: int) -> str:
         """Return a new token for a service account. It expires after `seconds`.
 
         Args:

@@ -43,7 +43,7 @@ class Reference(msgspec.Struct, frozen=True):
     uid: str = ""
 
 
-class Binding(msgspec.Struct, frozen=True, omit_defaults=True):
+class TokenBinding(msgspec.Struct, frozen=True, omit_defaults=True):
     """Kubernetes' part of a token's claims.
 
     Attributes:
@@ -81,7 +81,7 @@ class Claims(msgspec.Struct, frozen=True):
     iat: int
     iss: str
     jti: str
-    binding: Binding = msgspec.field(name="kubernetes.io")
+    binding: TokenBinding = msgspec.field(name="kubernetes.io")
     nbf: int
     sub: str
 

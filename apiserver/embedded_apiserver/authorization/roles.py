@@ -43,7 +43,7 @@ class Grant(NamedTuple):
     source: str
 
 
-class _Metadata(msgspec.Struct, gc=False):
+class _RoleMetadata(msgspec.Struct, gc=False):
     name: str
     namespace: str = ""
     labels: dict[str, str] | None = None
@@ -54,7 +54,7 @@ class _Aggregation(msgspec.Struct, rename="camel"):
 
 
 class _Role(msgspec.Struct, rename="camel"):
-    metadata: _Metadata
+    metadata: _RoleMetadata
     rules: tuple[Rule, ...] | None = None
     aggregation_rule: _Aggregation | None = None
 
@@ -71,7 +71,7 @@ class _Subject(msgspec.Struct):
 
 
 class _Binding(msgspec.Struct, rename="camel"):
-    metadata: _Metadata
+    metadata: _RoleMetadata
     role_ref: _Reference
     subjects: tuple[_Subject, ...] | None = None
 
@@ -221,7 +221,7 @@ def _key_of(subject: _Subject, namespace: str) -> _Key | None:
             return None
 
 
-def _title(kind: str, metadata: _Metadata) -> str:
+def _title(kind: str, metadata: _RoleMetadata) -> str:
     return f"{kind} {quoted(f'{metadata.name}/{metadata.namespace}' if metadata.namespace else metadata.name)}"
 
 

@@ -12,7 +12,7 @@ from embedded_apiserver.cel.errors import CompileError, InstantiationError
 from embedded_apiserver.cel.library import jsonpatch
 from embedded_apiserver.cel.library.authorization import AUTHORIZER, RESOURCE
 from embedded_apiserver.cel.library.libraries import LIBRARIES
-from embedded_apiserver.cel.program import Program, compile_expression
+from embedded_apiserver.cel.program import CELProgram, compile_expression
 from embedded_apiserver.cel.types import BOOL, DYN, INT, STRING, TIMESTAMP, Field, Kind, Type
 
 VARIABLES = "variables"
@@ -168,7 +168,7 @@ def _carried(of: Type) -> Type:
     return of if of.kind in _SIMPLE else DYN
 
 
-def compiled(text: str, environment: Environment, wanted: Sequence[Type] = ()) -> Program:
+def compiled(text: str, environment: Environment, wanted: Sequence[Type] = ()) -> CELProgram:
     """Return a compiled expression.
 
     Args:

@@ -12,7 +12,7 @@ from embedded_apiserver.cel.code import Code, Frame, Run, constant
 from embedded_apiserver.cel.errors import EvaluationError
 from embedded_apiserver.cel.loops import Loop
 from embedded_apiserver.cel.optionals import selected
-from embedded_apiserver.cel.syntax import Form, Node
+from embedded_apiserver.cel.syntax import ComprehensionForm, Node
 from embedded_apiserver.cel.types import Type
 from embedded_apiserver.cel.values import Optional, Structure, Value, type_of
 
@@ -179,7 +179,7 @@ class _Compiler:
         return Code(run, sum(value.cost for _, value, _ in fields) + _STRUCTURE_COST)
 
     def _comprehension(self, node: syntax.Comprehension) -> Code:
-        if node.form is Form.BIND:
+        if node.form is ComprehensionForm.BIND:
             value = self.code(node.init)
             slot = self._slot(node.accumulator)
             result = self.code(node.result)
@@ -191,7 +191,7 @@ class _Compiler:
         second = None if node.second is None else self._slot(node.second)
         keep = None if node.filter is None else self.code(node.filter)
         body, whole = node.transform, False
-        if node.form is Form.MAP and isinstance(body, syntax.Call):
+        if node.form is ComprehensionForm.MAP and isinstance(body, syntax.Call):
             whole = len(body.arguments) == 2
             body = body.arguments[-1]
         made = self.code(body)
@@ -273,12 +273,12 @@ def _made_map(entries: list[tuple[Run, Run, bool]]) -> Run:
     return run
 
 
-_FORMS: dict[Form, Callable[[Loop], Code]] = {
-    Form.ALL: lambda loop: loops.quantified(loop, False),
-    Form.EXISTS: lambda loop: loops.quantified(loop, True),
-    Form.EXISTS_ONE: loops.exactly_one,
-    Form.LIST: loops.into_list,
-    Form.MAP: loops.into_map,
+_FORMS: dict[ComprehensionForm, Callable[[Loop], Code]] = {
+    ComprehensionForm.ALL: lambda loop: loops.quantified(loop, False),
+    ComprehensionForm.EXISTS: lambda loop: loops.quantified(loop, True),
+    ComprehensionForm.EXISTS_ONE: loops.exactly_one,
+    ComprehensionForm.LIST: loops.into_list,
+    ComprehensionForm.MAP: loops.into_map,
 }
 _COMPILES: dict[type[Node], Callable[..., Code]] = {
     syntax.Literal: _Compiler._literal,

@@ -25,7 +25,7 @@ class TextError(Exception):
     """The rest of a text cannot be parsed; the error has already been recorded as an issue."""
 
 
-class Cursor:
+class TextCursor:
     """The parser's position in the tokens of an expression.
 
     Attributes:

@@ -12,7 +12,7 @@ from embedded_apiserver.cel import costs, syntax
 from embedded_apiserver.cel.declarations import CallEstimate, Operand, Overload
 from embedded_apiserver.cel.ranges import MOST, UNKNOWN, Range, exactly
 from embedded_apiserver.cel.sizes import Entries, Local, Path, is_scalar, literal_size, part_of
-from embedded_apiserver.cel.syntax import ACCUMULATOR, Form, Node
+from embedded_apiserver.cel.syntax import ACCUMULATOR, ComprehensionForm, Node
 from embedded_apiserver.cel.types import Kind, Type
 
 _ONE = exactly(1)
@@ -158,7 +158,7 @@ class _Estimator:
         total = self.cost(node.over).plus(self.cost(node.init))
         collected = Local(self._path(node.init), self._size(node.init), self._entries_of(node.init))
         self._push(node.accumulator, collected)
-        if node.form is Form.BIND:
+        if node.form is ComprehensionForm.BIND:
             total = total.plus(self.cost(node.result))
             self._locals[node.accumulator].pop()
             self._copy(node, node.result)

@@ -11,7 +11,7 @@ from embedded_apiserver.cel.syntax import (
     ACCUMULATOR,
     Call,
     Comprehension,
-    Form,
+    ComprehensionForm,
     Identifier,
     ListLiteral,
     Literal,
@@ -77,7 +77,7 @@ def _has(use: _Use) -> Node:
     raise MacroError(argument.offset, "invalid argument to has() macro")
 
 
-def _loop(use: _Use, form: Form, wording: str = "argument must be a simple name") -> Comprehension:
+def _loop(use: _Use, form: ComprehensionForm, wording: str = "argument must be a simple name") -> Comprehension:
     """Return a loop of one variable, without its body."""
     variable = _variable(use.arguments[0], wording)
     if variable in _ILLEGAL:
@@ -86,7 +86,7 @@ def _loop(use: _Use, form: Form, wording: str = "argument must be a simple name"
     return Comprehension(use.offset, use.target, variable, None, form)
 
 
-def _loop_of_two(use: _Use, form: Form) -> Comprehension:
+def _loop_of_two(use: _Use, form: ComprehensionForm) -> Comprehension:
     """Return a loop of two variables, without its body."""
     first, second = (_variable(argument, "argument must be a simple name") for argument in use.arguments[:2])
     if first == second:
@@ -143,29 +143,31 @@ def _filtered(use: _Use, loop: Comprehension, keep: Node | None, made: Node, ste
 
 
 def _map(use: _Use) -> Node:
-    loop = _loop(use, Form.LIST, "argument is not an identifier")
+    loop = _loop(use, ComprehensionForm.LIST, "argument is not an identifier")
     keep = use.arguments[1] if len(use.arguments) == 3 else None
     return _collect(use, loop, keep, use.arguments[-1])
 
 
 def _filter(use: _Use) -> Node:
-    loop = _loop(use, Form.LIST, "argument is not an identifier")
+    loop = _loop(use, ComprehensionForm.LIST, "argument is not an identifier")
     return _collect(use, loop, use.arguments[1], use.arguments[0])
 
 
 def _transform_list(use: _Use) -> Node:
     keep = use.arguments[2] if len(use.arguments) == 4 else None
-    return _collect(use, _loop_of_two(use, Form.LIST), keep, use.arguments[-1])
+    return _collect(use, _loop_of_two(use, ComprehensionForm.LIST), keep, use.arguments[-1])
 
 
 def _transform_map(use: _Use) -> Node:
-    loop = _loop_of_two(use, Form.MAP)
+    loop = _loop_of_two(use, ComprehensionForm.MAP)
     inserted = use.call("cel.@mapInsert", use.name(), use.name(loop.variable), use.arguments[-1])
     return _into_map(use, loop, inserted)
 
 
 def _transform_map_entry(use: _Use) -> Node:
-    return _into_map(use, _loop_of_two(use, Form.MAP), use.call("cel.@mapInsert", use.name(), use.arguments[-1]))
+    return _into_map(
+        use, _loop_of_two(use, ComprehensionForm.MAP), use.call("cel.@mapInsert", use.name(), use.arguments[-1])
+    )
 
 
 def _into_map(use: _Use, loop: Comprehension, inserted: Call) -> Node:
@@ -176,7 +178,7 @@ def _into_map(use: _Use, loop: Comprehension, inserted: Call) -> Node:
 
 def _bound(use: _Use, name: str, value: Node, result: Node) -> Comprehension:
     """Return an expression with a name for a value: a loop over nothing."""
-    bound = Comprehension(use.offset, ListLiteral(use.offset, []), "#unused", None, Form.BIND)
+    bound = Comprehension(use.offset, ListLiteral(use.offset, []), "#unused", None, ComprehensionForm.BIND)
     bound.accumulator, bound.init, bound.result = name, value, result
     bound.condition, bound.step = use.literal(False), use.name(name)
     return bound
@@ -207,14 +209,14 @@ def _sort_by(use: _Use) -> Node:
 
 _MACROS: dict[tuple[str, int, bool], Callable[[_Use], Node]] = {
     ("has", 1, False): _has,
-    ("all", 2, True): lambda use: _all(use, _loop(use, Form.ALL)),
-    ("all", 3, True): lambda use: _all(use, _loop_of_two(use, Form.ALL)),
-    ("exists", 2, True): lambda use: _exists(use, _loop(use, Form.EXISTS)),
-    ("exists", 3, True): lambda use: _exists(use, _loop_of_two(use, Form.EXISTS)),
-    ("exists_one", 2, True): lambda use: _exists_one(use, _loop(use, Form.EXISTS_ONE)),
-    ("exists_one", 3, True): lambda use: _exists_one(use, _loop_of_two(use, Form.EXISTS_ONE)),
-    ("existsOne", 2, True): lambda use: _exists_one(use, _loop(use, Form.EXISTS_ONE)),
-    ("existsOne", 3, True): lambda use: _exists_one(use, _loop_of_two(use, Form.EXISTS_ONE)),
+    ("all", 2, True): lambda use: _all(use, _loop(use, ComprehensionForm.ALL)),
+    ("all", 3, True): lambda use: _all(use, _loop_of_two(use, ComprehensionForm.ALL)),
+    ("exists", 2, True): lambda use: _exists(use, _loop(use, ComprehensionForm.EXISTS)),
+    ("exists", 3, True): lambda use: _exists(use, _loop_of_two(use, ComprehensionForm.EXISTS)),
+    ("exists_one", 2, True): lambda use: _exists_one(use, _loop(use, ComprehensionForm.EXISTS_ONE)),
+    ("exists_one", 3, True): lambda use: _exists_one(use, _loop_of_two(use, ComprehensionForm.EXISTS_ONE)),
+    ("existsOne", 2, True): lambda use: _exists_one(use, _loop(use, ComprehensionForm.EXISTS_ONE)),
+    ("existsOne", 3, True): lambda use: _exists_one(use, _loop_of_two(use, ComprehensionForm.EXISTS_ONE)),
     ("map", 2, True): _map,
     ("map", 3, True): _map,
     ("filter", 2, True): _filter,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from embedded_apiserver.cel import literals
-from embedded_apiserver.cel.cursor import BEGINS, FOLLOWS, OPERATORS, PRIMARY, Cursor, TextError
+from embedded_apiserver.cel.cursor import BEGINS, FOLLOWS, OPERATORS, PRIMARY, TextCursor, TextError
 from embedded_apiserver.cel.errors import CompileError, Issue
 from embedded_apiserver.cel.lexer import END, Source, Token
 from embedded_apiserver.cel.macros import MacroError, expanded
@@ -42,7 +42,7 @@ def parsed(text: str, *, is_plain: bool = False, binds: bool = False) -> tuple[N
 
     Args:
         text: The text of the expression.
-        is_plain, binds: See `Cursor`.
+        is_plain, binds: See `TextCursor`.
 
     Raises:
         CompileError: The text is not a valid expression.
@@ -68,7 +68,7 @@ def too_deep() -> Issue:
     return Issue(-1, -1, f"expression recursion limit exceeded: {DEEPEST}")
 
 
-class _Parser(Cursor):
+class _Parser(TextCursor):
     def __init__(self, source: Source, is_plain: bool, binds: bool) -> None:
         super().__init__(source, is_plain, binds)
         self._depth = 0

@@ -46,7 +46,7 @@ class Budget:
         self.meter = current_meter()
 
 
-class Program:
+class CELProgram:
     """A compiled CEL expression, made by `compile_expression`.
 
     Attributes:
@@ -97,7 +97,7 @@ class Program:
         return estimated(self._tree, self._variables)
 
 
-def compile_expression(text: str, environment: Environment, result: Type | None = None) -> Program:
+def compile_expression(text: str, environment: Environment, result: Type | None = None) -> CELProgram:
     """Return a compiled CEL expression.
 
     Args:
@@ -115,7 +115,7 @@ def compile_expression(text: str, environment: Environment, result: Type | None 
     try:
         issues = _issues(tree, source, environment, result)
         if not issues:
-            return Program(text, tree, environment)
+            return CELProgram(text, tree, environment)
     except RecursionError:
         issues = [too_deep()]
     raise CompileError(text, issues)

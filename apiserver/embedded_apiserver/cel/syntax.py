@@ -144,7 +144,7 @@ class StructureLiteral(Node):
         self.fields = fields
 
 
-class Form(enum.Enum):
+class ComprehensionForm(enum.Enum):
     """The form of a comprehension; each form is compiled to a different loop."""
 
     ALL = enum.auto()
@@ -170,7 +170,7 @@ class Comprehension(Node):
         "variable",
     )  # fmt: skip
 
-    def __init__(self, offset: int, over: Node, variable: str, second: str | None, form: Form) -> None:
+    def __init__(self, offset: int, over: Node, variable: str, second: str | None, form: ComprehensionForm) -> None:
         super().__init__(offset)
         self.over = over
         self.variable = variable

@@ -44,13 +44,13 @@ class _Version(msgspec.Struct):
     served: bool = False
 
 
-class _Spec(msgspec.Struct):
+class _RegistrationSpec(msgspec.Struct):
     group: str
     versions: list[_Version]
 
 
 class _Definition(msgspec.Struct):
-    spec: _Spec
+    spec: _RegistrationSpec
 
 
 _decode: Callable[[bytes], _Definition] = decoder_of(_Definition)

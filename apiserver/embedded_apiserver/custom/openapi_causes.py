@@ -28,7 +28,7 @@ _OF_OBJECTS = ("apiVersion", "kind", "metadata")
 _NEVER, _NOT_FILLED = ("additionalItems", "dependencies", "$ref"), ("id", "patternProperties", "definitions")
 
 
-class _Place(NamedTuple):
+class _OpenAPIPlace(NamedTuple):
     """The place of a schema inside another one.
 
     Attributes:
@@ -42,10 +42,10 @@ class _Place(NamedTuple):
     in_metadata: bool = False
 
 
-ROOT = _Place(is_root=True)
+ROOT = _OpenAPIPlace(is_root=True)
 
 
-def keyword_causes(schema: Raw, path: Path, place: _Place = ROOT) -> Iterator[Cause]:
+def keyword_causes(schema: Raw, path: Path, place: _OpenAPIPlace = ROOT) -> Iterator[Cause]:
     """Return the validation errors of the keywords in a schema of a definition, and in the schemas nested in it."""
     yield from _standard_causes(schema, path, place)
     if schema.get("uniqueItems"):
@@ -63,7 +63,7 @@ def keyword_causes(schema: Raw, path: Path, place: _Place = ROOT) -> Iterator[Ca
         yield from _rule_causes(schema, rule, path.below(f".{_RULES}[{index}]"))
 
 
-def _standard_causes(schema: Raw, path: Path, place: _Place) -> Iterator[Cause]:
+def _standard_causes(schema: Raw, path: Path, place: _OpenAPIPlace) -> Iterator[Cause]:
     type_ = schema.get("type", "")
     if type_ and type_ not in _TYPES:
         yield not_supported(f"{path}.type", type_, _TYPES)
@@ -80,7 +80,7 @@ def _standard_causes(schema: Raw, path: Path, place: _Place) -> Iterator[Cause]:
         yield forbidden(f"{path}.{_EMBEDDED}", "must not be used inside of resource meta")
 
 
-def _causes_below(schema: Raw, path: Path, place: _Place) -> Iterator[Cause]:
+def _causes_below(schema: Raw, path: Path, place: _OpenAPIPlace) -> Iterator[Cause]:
     inner = place._replace(is_root=False)
     values = schema.get("additionalProperties")
     if schema.get("properties") and values is not None and values is not True:

@@ -94,16 +94,16 @@ def paths_of(kind: Kind, texts: Texts) -> Iterator[tuple[str, dict[str, Any]]]:
         texts: The descriptions of the parameters that the release has, by name.
     """
     below = f"{root_of(kind)}/namespaces/{{namespace}}" if kind.namespaced else root_of(kind)
-    collection = _Place(kind, f"{below}/{kind.plural}", texts)
+    collection = _OperationPlace(kind, f"{below}/{kind.plural}", texts)
     yield collection.path, collection.item([verb for verb in kind.verbs if verb in _OF_COLLECTIONS])
     if kind.namespaced and "list" in kind.verbs:
-        everywhere = _Place(kind, f"{root_of(kind)}/{kind.plural}", texts)
+        everywhere = _OperationPlace(kind, f"{root_of(kind)}/{kind.plural}", texts)
         yield everywhere.path, everywhere.item(["list"])
     if "get" in kind.verbs:
-        single = _Place(kind, f"{collection.path}/{{name}}", texts)
+        single = _OperationPlace(kind, f"{collection.path}/{{name}}", texts)
         yield single.path, single.item([v for v in kind.verbs if v in _VERBS and v not in _OF_COLLECTIONS])
         for part in kind.subresources:
-            whole = _Place(kind, f"{single.path}/{part}", texts, part)
+            whole = _OperationPlace(kind, f"{single.path}/{part}", texts, part)
             if PARTS[part].options:
                 yield from connected_paths(kind, whole.path, part, texts)
             else:
@@ -111,7 +111,7 @@ def paths_of(kind: Kind, texts: Texts) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield whole.path, with_log(item, texts) if part == "log" else item
 
 
-class _Place(NamedTuple):
+class _OperationPlace(NamedTuple):
     """One path of a kind, with methods that make its operations.
 
     Attributes:

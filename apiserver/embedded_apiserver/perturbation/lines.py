@@ -26,16 +26,16 @@ _OBJECT, _RAW, _MESSAGE, _METADATA, _VERSION = 2, 1, 2, 1, 6
 _LENGTH = 4  # bytes before each frame
 
 
-class _Metadata(msgspec.Struct, gc=False):
+class _LineMetadata(msgspec.Struct, gc=False):
     resource_version: str = msgspec.field(default="0", name="resourceVersion")
 
 
-class _Object(msgspec.Struct, gc=False):
-    metadata: _Metadata
+class _LineObject(msgspec.Struct, gc=False):
+    metadata: _LineMetadata
 
 
 class _Event(msgspec.Struct, gc=False):
-    object: _Object
+    object: _LineObject
 
 
 _events = msgspec.json.Decoder(_Event)

@@ -54,7 +54,7 @@ class Malformed(Exception):
     """Bytes are not valid frames of SPDY/3.1."""
 
 
-class Frame(NamedTuple):
+class SPDYFrame(NamedTuple):
     """One frame of SPDY/3.1.
 
     Attributes:
@@ -79,7 +79,7 @@ class Decoder:
         self._rest = bytearray()
         self._headers = zlib.decompressobj(zdict=DICTIONARY)
 
-    def feed(self, data: bytes) -> list[Frame]:
+    def feed(self, data: bytes) -> list[SPDYFrame]:
         """Add `data`, and return the frames that are now complete.
 
         Raises:
@@ -98,19 +98,19 @@ class Decoder:
             frames.append(self._frame(head, body))
         return frames
 
-    def _frame(self, head: bytes, body: bytes) -> Frame:
+    def _frame(self, head: bytes, body: bytes) -> SPDYFrame:
         first, flags = int.from_bytes(head[:4], "big"), head[4]
         if not head[0] & _CONTROL:
-            return Frame(DATA, first, flags, body)
+            return SPDYFrame(DATA, first, flags, body)
         version, kind = (first >> 16) & 0x7FFF, first & 0xFFFF
         if version != _VERSION:
             raise Malformed(f"version {version}")
         if len(body) < 4:
-            return Frame(kind, 0, flags)
+            return SPDYFrame(kind, 0, flags)
         number = int.from_bytes(body[:4], "big")
         if kind == PING:
-            return Frame(kind, number)
-        return Frame(kind, number & 0x7FFFFFFF, flags, b"", self._read(body[10:]) if kind == SYN_STREAM else {})
+            return SPDYFrame(kind, number)
+        return SPDYFrame(kind, number & 0x7FFFFFFF, flags, b"", self._read(body[10:]) if kind == SYN_STREAM else {})
 
     def _read(self, compressed: bytes) -> Mapping[str, str]:
         try:

@@ -60,7 +60,7 @@ class Tunnel(Link):
         self._connect = connect
         # The reader's own: it calls `send`.
         self._decoder, self._encoder = spdy.Decoder(), spdy.Encoder()
-        self._frames: deque[spdy.Frame] = deque()
+        self._frames: deque[spdy.SPDYFrame] = deque()
         self._requests: dict[str, _Request] = {}
         self._by_data: dict[int, _Request] = {}
 
@@ -94,7 +94,7 @@ class Tunnel(Link):
         """Send a frame without waiting for room, as the client's reader must not wait."""
         self.put(frame, is_urgent=lambda: True)
 
-    def _handle(self, frame: spdy.Frame) -> bool:
+    def _handle(self, frame: spdy.SPDYFrame) -> bool:
         """Carry out a frame, and return whether there was room for its data."""
         request = self._by_data.get(frame.stream)
         inlet = request.inlet if request is not None else None
@@ -114,7 +114,7 @@ class Tunnel(Link):
                 self.finish()
         return True
 
-    def _open(self, frame: spdy.Frame) -> None:
+    def _open(self, frame: spdy.SPDYFrame) -> None:
         headers = frame.headers
         port, name = headers.get("port", ""), headers.get("requestid", "")
         if headers.get("streamtype") not in ("error", "data") or not port.isdecimal() or not 0 < int(port) < 1 << 16:

@@ -59,7 +59,7 @@ SCALARS = ("integer", "boolean")
 """The types that are numbers on the wire."""
 
 
-class Target(NamedTuple):
+class MessageField(NamedTuple):
     """A field of a protobuf message.
 
     Attributes:
@@ -88,12 +88,12 @@ def numbers() -> Mapping[str, Mapping[str, str]]:
 
 
 @functools.cache
-def targets(message: str) -> Mapping[int, Target]:
+def targets(message: str) -> Mapping[int, MessageField]:
     """Return the fields of a message by number, in ascending order; empty for an unknown message."""
     found = {}
     for number, text in sorted((int(key), text) for key, text in numbers().get(message, {}).items()):
         name = "" if text.startswith("=") else text.removeprefix("*")
-        found[number] = Target(number, name, text[1:] if not name else "", text != name)
+        found[number] = MessageField(number, name, text[1:] if not name else "", text != name)
     return found
 
 

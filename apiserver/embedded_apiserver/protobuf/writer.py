@@ -29,7 +29,7 @@ from embedded_apiserver.protobuf.messages import (
     RAW,
     TIME,
     WRAPPED_LISTS,
-    Target,
+    MessageField,
     schema_of,
     targets,
 )
@@ -99,7 +99,7 @@ def _encoder(schema_name: str, message: str) -> Callable[[Mapping[str, Any]], by
     return encoded
 
 
-def _field(schema: Schema, message: str, target: Target) -> _Field | None:
+def _field(schema: Schema, message: str, target: MessageField) -> _Field | None:
     """Return how a field is written; None if the schema does not know it."""
     number = target.number
     if target.message:

@@ -43,11 +43,11 @@ class _Meta(msgspec.Struct, gc=False):
     uid: str
 
 
-class _Object(msgspec.Struct, gc=False):
+class _ShardObject(msgspec.Struct, gc=False):
     metadata: _Meta
 
 
-_decode = msgspec.json.Decoder(_Object).decode
+_decode = msgspec.json.Decoder(_ShardObject).decode
 
 
 @attrs.frozen

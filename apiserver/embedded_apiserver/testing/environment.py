@@ -31,7 +31,7 @@ def changes(environment: MutableMapping[str, str], kubeconfig: Path) -> dict[str
     return changed
 
 
-class Environment:
+class ProcessEnvironment:
     """Changes to the environment variables of this process, in effect from `enter` to `leave`.
 
     Args:

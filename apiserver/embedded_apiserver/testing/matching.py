@@ -25,7 +25,7 @@ WHERE_KINDS_ARE = "docs/kinds.md lists the kinds that are served"
 
 
 @attrs.frozen
-class Target:
+class MatchedRequests:
     """A pattern for requests, as given to the methods that script a server's behavior.
 
     Attributes:
@@ -45,7 +45,7 @@ class Target:
         return verb in self.verbs and self.resource in names and self.name in (None, name)
 
 
-def target_of(kinds: Kinds, verb: str, resource: str, name: str | None = None) -> Target:
+def target_of(kinds: Kinds, verb: str, resource: str, name: str | None = None) -> MatchedRequests:
     """Return the pattern for a verb, a resource and a name.
 
     Args:
@@ -60,7 +60,7 @@ def target_of(kinds: Kinds, verb: str, resource: str, name: str | None = None) -
     if verb != ANY and verb not in VERBS and verb not in METHODS:
         raise UsageError(f"no verb {verb!r}: give one of {', '.join(VERBS)}, or {', '.join(METHODS)}, or {ANY!r}")
     check_resource(kinds, resource)
-    return Target(VERBS if verb == ANY else METHODS.get(verb, (verb,)), resource, name)
+    return MatchedRequests(VERBS if verb == ANY else METHODS.get(verb, (verb,)), resource, name)
 
 
 def check_resource(kinds: Kinds, resource: str) -> None:

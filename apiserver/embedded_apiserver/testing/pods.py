@@ -34,7 +34,7 @@ _CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersR
 
 
 @attrs.frozen
-class Step:
+class PodStep:
     """A request that brings a pod to the next state of its life.
 
     Attributes:
@@ -55,7 +55,7 @@ def exit_by_restart_policy(pod: Mapping[str, Any]) -> int | None:
     return None if pod["spec"].get("restartPolicy", "Always") == "Always" else 0
 
 
-def next_step(pod: Mapping[str, Any], status: int | None, now: str, address: str) -> Step | None:
+def next_step(pod: Mapping[str, Any], status: int | None, now: str, address: str) -> PodStep | None:
     """Return the request for the next state of a pod; None if there is nothing to do.
 
     A pod is bound to a node, then runs, then ends; a deleted pod is removed.
@@ -70,17 +70,17 @@ def next_step(pod: Mapping[str, Any], status: int | None, now: str, address: str
     if "deletionTimestamp" in pod["metadata"]:
         if pod["metadata"].get("deletionGracePeriodSeconds") == 0:  # what keeps it is a finalizer
             return None
-        return Step("DELETE", "", {"gracePeriodSeconds": 0})
+        return PodStep("DELETE", "", {"gracePeriodSeconds": 0})
     if spec.get("schedulingGates"):
         return None
     if "nodeName" not in spec:
         target = {"apiVersion": "v1", "kind": "Node", "name": NODE}
         name = {"name": pod["metadata"]["name"]}
-        return Step("POST", "binding", {"apiVersion": "v1", "kind": "Binding", "metadata": name, "target": target})
+        return PodStep("POST", "binding", {"apiVersion": "v1", "kind": "Binding", "metadata": name, "target": target})
     if phase == "Pending":
-        return Step("PATCH", "status", {"status": _running(pod, now, address)})
+        return PodStep("PATCH", "status", {"status": _running(pod, now, address)})
     if phase == "Running" and status is not None:
-        return Step("PATCH", "status", {"status": _ended(pod, status, now)})
+        return PodStep("PATCH", "status", {"status": _ended(pod, status, now)})
     return None
 
 
@@ -180,7 +180,7 @@ class RunningPods:
         while (batch := self._cursor.take(_BATCH)) is not None and batch.changes:
             yield from (each.new.raw for each in batch.changes if each.new is not None)
 
-    def _do(self, metadata: Mapping[str, Any], step: Step) -> None:
+    def _do(self, metadata: Mapping[str, Any], step: PodStep) -> None:
         path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}/{step.part}".rstrip("/")
         kind = "application/merge-patch+json" if step.method == "PATCH" else "application/json"
         body = dict(step.body)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.system import SystemHost
-from embedded_apiserver.testing.environment import Environment
+from embedded_apiserver.testing.environment import ProcessEnvironment
 from embedded_apiserver.testing.server import KubernetesServer, check_options
 from embedded_apiserver.testing.site import Site
 
@@ -28,7 +28,7 @@ def run(*, port: int = 0, environment: bool = True, **options: Any) -> Iterator[
     """
     check_options(options)
     site = Site(SystemHost(), port)
-    found = Environment(site.kubeconfig)
+    found = ProcessEnvironment(site.kubeconfig)
     with contextlib.ExitStack() as stack:
         stack.callback(site.close)
         server = KubernetesServer(site, "run", **options)

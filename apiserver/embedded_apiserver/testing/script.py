@@ -7,7 +7,7 @@ import attrs
 
 from apimachinery.faults import Answered, CutReply, Delayed, Refused
 from apimachinery.host import Host
-from embedded_apiserver.testing.matching import Target
+from embedded_apiserver.testing.matching import MatchedRequests
 from embedded_apiserver.testing.requests import RecordedRequest
 
 ServerFault = Answered | CutReply | Delayed | Refused
@@ -16,8 +16,8 @@ request is carried out (`Refused`) or after it (`CutReply`)."""
 
 
 @attrs.define
-class _Line:
-    target: Target
+class _ScriptLine:
+    target: MatchedRequests
     fault: ServerFault
     left: int | None  # how often it still happens; None without end
 
@@ -35,12 +35,12 @@ class Script:
     def __init__(self, host: Host) -> None:
         # Guards the lines and their counts.
         self._lock = host.lock("script")
-        self._lines: list[_Line] = []
+        self._lines: list[_ScriptLine] = []
 
-    def add(self, target: Target, fault: ServerFault, times: int | None) -> None:
+    def add(self, target: MatchedRequests, fault: ServerFault, times: int | None) -> None:
         """Add a line: requests that match `target` get `fault`, at most `times` times; None for no limit."""
         with self._lock:
-            self._lines.append(_Line(target, fault, times))
+            self._lines.append(_ScriptLine(target, fault, times))
 
     def take(self, request: RecordedRequest) -> ServerFault | None:
         """Return the fault for a request, and count its use; None if no line matches."""

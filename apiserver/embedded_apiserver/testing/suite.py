@@ -11,7 +11,7 @@ from typing import Any
 from apimachinery.errors import UsageError
 from apimachinery.system import SystemHost
 from embedded_apiserver.shell.kubeconfig import write_private
-from embedded_apiserver.testing.environment import Environment
+from embedded_apiserver.testing.environment import ProcessEnvironment
 from embedded_apiserver.testing.server import KubernetesServer
 from embedded_apiserver.testing.site import Site
 
@@ -32,7 +32,7 @@ class Suite:
     def __init__(self, *, changes_environment: bool) -> None:
         self._changes_environment = changes_environment
         self._site: Site | None = None
-        self._environment: Environment | None = None
+        self._environment: ProcessEnvironment | None = None
 
     def prepare(self) -> None:
         """Reserve an address, and set the environment variables, so that clients imported later find it. Idempotent.
@@ -42,7 +42,7 @@ class Suite:
         if self._site is None:
             self._site = Site(SystemHost())
             if self._changes_environment:
-                self._environment = Environment(self._site.kubeconfig)
+                self._environment = ProcessEnvironment(self._site.kubeconfig)
                 self._environment.enter()
 
     @contextlib.contextmanager

@@ -45,7 +45,7 @@ class MissingKey(Missing):
     """The field to remove does not exist, although its parent does."""
 
 
-class Operation(msgspec.Struct, gc=False):
+class PatchOperation(msgspec.Struct, gc=False):
     """One operation of a JSON patch.
 
     Attributes:
@@ -61,16 +61,16 @@ class Operation(msgspec.Struct, gc=False):
     value: Any = None
 
 
-_operations: Callable[[Any], list[Operation | None] | None] = converter_of(list[Operation | None] | None)
+_operations: Callable[[Any], list[PatchOperation | None] | None] = converter_of(list[PatchOperation | None] | None)
 
 
-def operations_in(patch: Any) -> list[Operation]:
+def operations_in(patch: Any) -> list[PatchOperation]:
     """Return the operations of a decoded JSON patch.
 
     Raises:
         ValidationError: The patch is not a list of operations.
     """
-    return [one or Operation() for one in _operations(patch) or ()]
+    return [one or PatchOperation() for one in _operations(patch) or ()]
 
 
 def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class Patched:
         self.copied = 0
         self._values = 0  # that were copied
 
-    def apply(self, operation: Operation) -> None:
+    def apply(self, operation: PatchOperation) -> None:
         """Apply one operation to the document.
 
         Raises:
@@ -207,7 +207,7 @@ def _put(container: Any, step: str, value: Any) -> None:
     container[step if type(container) is dict else _index(step, len(container))] = value
 
 
-def _source_of(operation: Operation) -> str:
+def _source_of(operation: PatchOperation) -> str:
     if operation.source is None:
         raise Inapplicable(f"{operation.op} without a source")
     return operation.source

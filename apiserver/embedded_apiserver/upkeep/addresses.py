@@ -48,15 +48,15 @@ class Fault(NamedTuple):
     note: str = ""
 
 
-class Verdict(enum.Enum):
+class AddressVerdict(enum.Enum):
     """The result of a check that requires no repair: the object is correct, or may be repaired only later."""
 
     RIGHT = enum.auto()
     WAITS = enum.auto()
 
 
-def fault_of_record(record: Object, service: Object | None, now: datetime) -> Fault | Verdict:
-    """Return the reason to delete an `IPAddress`; a `Verdict` if it is correct, or must not be deleted yet.
+def fault_of_record(record: Object, service: Object | None, now: datetime) -> Fault | AddressVerdict:
+    """Return the reason to delete an `IPAddress`; an `AddressVerdict` if it is correct, or must not be deleted yet.
 
     Args:
         record: The `IPAddress`.
@@ -64,7 +64,7 @@ def fault_of_record(record: Object, service: Object | None, now: datetime) -> Fa
         now: The current time.
     """
     if not is_managed(record):
-        return Verdict.RIGHT
+        return AddressVerdict.RIGHT
     name, key = record["metadata"]["name"], parent(record)
     if key is None:
         found = record["spec"]["parentRef"]
@@ -74,22 +74,26 @@ def fault_of_record(record: Object, service: Object | None, now: datetime) -> Fa
         text = f"appears to have been modified, not referencing a Service &ParentReference{{{fields}}}: cleaning up"
         return Fault("IPAddressNotAllocated", "IPAddressAllocation", f"IPAddress {name} {text}")
     if service is not None and name in held(service):
-        return Verdict.RIGHT
+        return AddressVerdict.RIGHT
     created = datetime.fromisoformat(record["metadata"]["creationTimestamp"])
     stem = f"IPAddress: {name} for Service {key}"
     if service is None:
         text, reason = "appears to have leaked: cleaning up", "IPAddressNotAllocated"
-        return Fault(reason, "IPAddressAllocation", f"{stem} {text}") if now - created > UNDER_WAY else Verdict.WAITS
+        return (
+            Fault(reason, "IPAddressAllocation", f"{stem} {text}")
+            if now - created > UNDER_WAY
+            else AddressVerdict.WAITS
+        )
     is_late = created > datetime.fromisoformat(service["metadata"]["creationTimestamp"])
     waits = UNDER_WAY if service["spec"].get("type") == "ExternalName" else CHANGING if is_late else timedelta()
     text = "has a wrong reference; cleaning up"
     wrong = Fault("IPAddressWrongReference", "IPAddressAllocation", f"{stem} {text}")
-    return wrong if now - created >= waits else Verdict.WAITS
+    return wrong if now - created >= waits else AddressVerdict.WAITS
 
 
-def fault_of_service(address: str, service: str, record: Object | None, other: Object | None) -> Fault | Verdict:
-    """Return the reason to create the `IPAddress` of a service's address again; a `Verdict` if it is correct, or must
-    wait.
+def fault_of_service(address: str, service: str, record: Object | None, other: Object | None) -> Fault | AddressVerdict:
+    """Return the reason to create the `IPAddress` of a service's address again; an `AddressVerdict` if it is
+    correct, or must wait.
 
     Args:
         address: The address of the service.
@@ -105,8 +109,8 @@ def fault_of_service(address: str, service: str, record: Object | None, other: O
         text = f"the ClusterIP {which} for Service {service} has a wrong reference; repairing"
         return Fault("ClusterIPNotAllocated", action, text)
     if key != service:  # it is deleted first, for it is not true of the other service either
-        return Verdict.WAITS
-    return Verdict.RIGHT if is_labelled(record) else Fault()
+        return AddressVerdict.WAITS
+    return AddressVerdict.RIGHT if is_labelled(record) else Fault()
 
 
 class AddressRepairer:
@@ -154,7 +158,7 @@ class AddressRepairer:
         if item.kind == IP_ADDRESS:
             return self._look_at_record(item, found)
         faults = {address: self._fault(address, item.key) for address in held(found.decode())}
-        if all(fault is Verdict.RIGHT for fault in faults.values()):
+        if all(fault is AddressVerdict.RIGHT for fault in faults.values()):
             self._not_before.pop(item, None)
             return True
         if self._host.now() < self._not_before.get(item, self._host.now()):
@@ -165,18 +169,18 @@ class AddressRepairer:
         record = found.decode()
         key = parent(record)
         fault = fault_of_record(record, None if key is None else self._get(Item(SERVICE, key)), self._host.now())
-        if isinstance(fault, Verdict):
-            return fault is Verdict.RIGHT
+        if isinstance(fault, AddressVerdict):
+            return fault is AddressVerdict.RIGHT
         return self._tell(item, record, fault) and self._client.delete(item, meta_of(found), "Background")
 
-    def _fault(self, address: str, service: str) -> Fault | Verdict:
+    def _fault(self, address: str, service: str) -> Fault | AddressVerdict:
         record = self._get(Item(IP_ADDRESS, address))
         key = record and parent(record)
         return fault_of_service(address, service, record, self._get(Item(SERVICE, key)) if key else None)
 
-    def _repair(self, item: Item, service: Object, address: str, fault: Fault | Verdict) -> bool:
-        if isinstance(fault, Verdict):
-            return fault is Verdict.RIGHT
+    def _repair(self, item: Item, service: Object, address: str, fault: Fault | AddressVerdict) -> bool:
+        if isinstance(fault, AddressVerdict):
+            return fault is AddressVerdict.RIGHT
         if fault.reason and not self._tell(item, service, fault):
             return False
         found = self._storage.get(IP_ADDRESS.resource, address)

@@ -15,7 +15,7 @@ from apimachinery.admission import AdmissionRequest
 from embedded_apiserver.webhooks.caller import Caller, Hand, Target, Unreached
 from embedded_apiserver.webhooks.exchange import (
     CallFailed,
-    Kind,
+    ReviewKind,
     body_of,
     exchange,
     of_type,
@@ -25,7 +25,7 @@ from embedded_apiserver.webhooks.exchange import (
 
 _GROUP = "admission.k8s.io"
 _RESPONSE = "AdmissionResponse.response"
-_EXPECTED = {version: Kind(f"{_GROUP}/{version}", "AdmissionReview") for version in ("v1", "v1beta1")}
+_EXPECTED = {version: ReviewKind(f"{_GROUP}/{version}", "AdmissionReview") for version in ("v1", "v1beta1")}
 _HANDED = "v1"  # the version whose requests are handed over as they are
 _HEADS = {
     version: b'{"kind":"%b","apiVersion":"%b","request":' % (kind.kind.encode(), kind.api_version.encode())
@@ -67,14 +67,14 @@ class _Response(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     allowed: bool
 
 
-class _Review(msgspec.Struct, gc=False, rename="camel"):
+class _AdmissionReview(msgspec.Struct, gc=False, rename="camel"):
     api_version: str
     kind: str
     response: _Response
 
 
 # Reads the answers to most reviews. All that fails it is looked at field by field, to say what is wrong with it.
-_usual = msgspec.json.Decoder(_Review)
+_usual = msgspec.json.Decoder(_AdmissionReview)
 
 
 def version_of(versions: Sequence[str]) -> str:
@@ -150,7 +150,7 @@ def handed(
     return _read(body_of(answer), _EXPECTED[version], "", may_patch=may_patch)
 
 
-def _read(body: bytes, expected: Kind, uid: str, *, may_patch: bool) -> Verdict:
+def _read(body: bytes, expected: ReviewKind, uid: str, *, may_patch: bool) -> Verdict:
     answer = review_in(body, expected)
     response = of_type(answer.get("response"), dict, "AdmissionReview.response", None)
     if response is None:
@@ -158,7 +158,7 @@ def _read(body: bytes, expected: Kind, uid: str, *, may_patch: bool) -> Verdict:
     return _verdict(response, answer, expected, uid, may_patch=may_patch)
 
 
-def _allows(body: bytes, expected: Kind, uid: str) -> bool:
+def _allows(body: bytes, expected: ReviewKind, uid: str) -> bool:
     """Return whether an answer says that the write is allowed, and nothing else."""
     try:
         review = _usual.decode(body)
@@ -169,7 +169,7 @@ def _allows(body: bytes, expected: Kind, uid: str) -> bool:
 
 
 def _verdict(
-    response: Mapping[str, Any], answer: Mapping[str, Any], expected: Kind, uid: str, *, may_patch: bool
+    response: Mapping[str, Any], answer: Mapping[str, Any], expected: ReviewKind, uid: str, *, may_patch: bool
 ) -> Verdict:
     is_strict, head = expected.api_version.endswith("/v1"), (answer.get("apiVersion") or "", answer.get("kind") or "")
     sent = of_type(response.get("uid"), str, f"{_RESPONSE}.uid", "")

@@ -19,7 +19,7 @@ from apimachinery.host import Host
 from embedded_apiserver.checks.metadata import annotation_causes, label_causes
 from embedded_apiserver.status import StatusError, untyped
 from embedded_apiserver.webhooks.caller import Caller, Target
-from embedded_apiserver.webhooks.exchange import CallFailed, Kind, exchange, of_type, review_in
+from embedded_apiserver.webhooks.exchange import CallFailed, ReviewKind, exchange, of_type, review_in
 
 Object = Mapping[str, Any]
 
@@ -96,7 +96,7 @@ class WebhookConversion:
         version = next((one for one in self._versions if one in ("v1", "v1beta1")), "")
         if not version:
             raise untyped("no supported conversion review versions")
-        expected, uid = Kind(f"{_GROUP}/{version}", _REVIEW), self._host.uuid()
+        expected, uid = ReviewKind(f"{_GROUP}/{version}", _REVIEW), self._host.uuid()
         sent = [_unversioned(obj) for obj in objects]
         request = {"uid": uid, "desiredAPIVersion": after, "objects": sent}
         review = {"kind": _REVIEW, "apiVersion": expected.api_version, "request": request}

@@ -48,7 +48,7 @@ class CallFailed(Exception):
     """A webhook sent no usable response; the message gives the reason."""
 
 
-class Kind(NamedTuple):
+class ReviewKind(NamedTuple):
     """The expected kind of a review, such as `AdmissionReview` of `admission.k8s.io/v1`."""
 
     api_version: str
@@ -101,7 +101,7 @@ def body_of(answer: HTTPResponse) -> bytes:
     return answer.body
 
 
-def review_in(body: bytes, expected: Kind) -> dict[str, Any]:
+def review_in(body: bytes, expected: ReviewKind) -> dict[str, Any]:
     """Return the review in the body of a response.
 
     Raises:
@@ -120,7 +120,7 @@ def review_in(body: bytes, expected: Kind) -> dict[str, Any]:
     return review
 
 
-def _check_kind(review: dict[str, Any], expected: Kind) -> None:
+def _check_kind(review: dict[str, Any], expected: ReviewKind) -> None:
     version, kind = review.get("apiVersion") or expected.api_version, review.get("kind") or expected.kind
     if (version, kind) == expected:
         return

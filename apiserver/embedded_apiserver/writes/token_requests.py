@@ -11,7 +11,7 @@ from apimachinery.host import Host
 from apimachinery.objects import timestamp
 from embedded_apiserver.admission.step import Asked
 from embedded_apiserver.authentication.accounts import Accounts
-from embedded_apiserver.authentication.tokens import ISSUER, Binding, Reference
+from embedded_apiserver.authentication.tokens import ISSUER, Reference, TokenBinding
 from embedded_apiserver.causes import invalid
 from embedded_apiserver.groups.core.kinds import NODE, SECRET
 from embedded_apiserver.groups.parts import TOKEN_REQUEST
@@ -95,9 +95,9 @@ class TokenRequests:
         }
         return Written(201, msgspec.json.encode(answer), warnings)
 
-    def _bound(self, route: Route, account: Reference, reference: Object | None) -> Binding:
+    def _bound(self, route: Route, account: Reference, reference: Object | None) -> TokenBinding:
         """Return the claims for an account, bound to the object that `reference` names, if it names one."""
-        binding = Binding(route.namespace, account)
+        binding = TokenBinding(route.namespace, account)
         if reference is None:
             return binding
         version, name = reference.get("apiVersion", ""), reference.get("name", "")

@@ -26,7 +26,7 @@ _BLANK_LINE = re.compile(rb"\n\r?\n")
 _STATUS_LINE = re.compile(r"HTTP/1\.([01]) ([1-9][0-9]{2})(?: (.*))?")
 
 
-class _Head(NamedTuple):
+class _AnswerHead(NamedTuple):
     status: int
     reason: str
     headers: dict[str, str]
@@ -51,7 +51,9 @@ class Answer:
     Threads: one.
     """
 
-    def __init__(self, connection: Connection, head: _Head, framing: Framing, begun: bytes, *, is_last: bool) -> None:
+    def __init__(
+        self, connection: Connection, head: _AnswerHead, framing: Framing, begun: bytes, *, is_last: bool
+    ) -> None:
         self.status = head.status
         self.reason = head.reason
         self.headers = head.headers
@@ -130,7 +132,7 @@ def begin_answer(connection: Connection, method: str, *, upgrades: bool = False)
             raise ConnectionError(f"the status line is longer than {_LONGEST_LINE} bytes")
 
 
-def _answer(connection: Connection, method: str, head: _Head, begun: bytes) -> Answer:
+def _answer(connection: Connection, method: str, head: _AnswerHead, begun: bytes) -> Answer:
     headers = head.headers
     encoding = headers.get("content-encoding", "identity")
     if encoding.lower() != "identity":
@@ -168,7 +170,7 @@ def whole_answer(answer: Answer, longest: int = LONGEST_ANSWER) -> api.HTTPRespo
     return api.HTTPResponse(answer.status, answer.headers, bytes(body))
 
 
-def _head(head: bytes) -> _Head:
+def _head(head: bytes) -> _AnswerHead:
     """Return the parts of one head, which is given without its blank line."""
     first, *lines = head.decode("latin-1").split("\n")
     found = _STATUS_LINE.fullmatch(first.rstrip("\r"))
@@ -185,7 +187,7 @@ def _head(head: bytes) -> _Head:
         if not colon or not name or " " in name or "\t" in name:
             raise ConnectionError(f"the header line {line[:80]!r} is malformed")
         headers[key] = f"{headers[key]}, {value}" if key in headers else value
-    return _Head(int(found[2]), found[3] or "", headers, is_old=found[1] == "0")
+    return _AnswerHead(int(found[2]), found[3] or "", headers, is_old=found[1] == "0")
 
 
 def _framing(headers: dict[str, str]) -> Framing:

@@ -42,7 +42,7 @@ class Credential:
 
 
 @runtime_checkable
-class Source(Protocol):
+class CredentialSource(Protocol):
     """A source of credentials. Its `str()` is its name in messages.
 
     Threads: `ask` from one at a time, the rest from any.

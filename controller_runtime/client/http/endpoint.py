@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen
-class Proxy:
+class HTTPProxy:
     """An HTTP proxy that opens a tunnel by CONNECT.
 
     Attributes:
@@ -57,7 +57,7 @@ class Endpoint:
     server_name: str
     configuration: RESTConfig | Configuration
     encrypted: bool
-    proxy: Proxy | None
+    proxy: HTTPProxy | None
     user_agent: str
 
     def __str__(self) -> str:
@@ -89,13 +89,13 @@ class Endpoint:
         except UsageError as error:  # they were usable at the start, so probably they are being replaced: a retry helps
             raise ConnectionError(str(error)) from None
 
-    def _reach(self, connection: Connection, proxy: Proxy, lookup: Lookup) -> None:
+    def _reach(self, connection: Connection, proxy: HTTPProxy, lookup: Lookup) -> None:
         try:
             _dial(lookup.addresses(proxy.address, connection), connection)
         except OSError as error:  # or the failure would be reported as the server's
             raise ConnectionError(f"proxy {_joined(proxy.address)}: {connection.why(error)}") from error
 
-    def _tunnel(self, connection: Connection, proxy: Proxy) -> None:
+    def _tunnel(self, connection: Connection, proxy: HTTPProxy) -> None:
         lines = [f"CONNECT {self} HTTP/1.1", f"host: {self}", *(f"{k}: {v}" for k, v in proxy.headers.items())]
         connection.send("\r\n".join((*lines, "", "")).encode("latin-1"))
         answer = begin_answer(connection, "CONNECT")
@@ -197,7 +197,7 @@ def _usage_errors(what: str, files: str) -> Iterator[None]:
         raise UsageError(f"the {what} ({files}) cannot be used: {error}; check the kubeconfig") from error
 
 
-def _proxy_of(configuration: RESTConfig | Configuration) -> Proxy | None:
+def _proxy_of(configuration: RESTConfig | Configuration) -> HTTPProxy | None:
     if not configuration.proxy or bypasses_proxy(configuration.host, configuration.no_proxy or ""):
         return None
     url = _split(configuration.proxy, "proxy", ("http",))
@@ -205,7 +205,7 @@ def _proxy_of(configuration: RESTConfig | Configuration) -> Proxy | None:
     if url.username:
         login = f"{unquote(url.username)}:{unquote(url.password or '')}"
         headers["proxy-authorization"] = f"Basic {base64.b64encode(login.encode()).decode()}"
-    return Proxy((str(url.hostname), url.port or 80), headers)
+    return HTTPProxy((str(url.hostname), url.port or 80), headers)
 
 
 def _split(url: str, what: str, schemes: tuple[str, ...]) -> SplitResult:

@@ -24,7 +24,7 @@ class _Kebab(msgspec.Struct, rename="kebab"):
     pass
 
 
-class Cluster(_Kebab):
+class KubeconfigCluster(_Kebab):
     """The fields of a cluster in a kubeconfig."""
 
     server: str | None = None
@@ -61,7 +61,7 @@ class Provider(msgspec.Struct):
     name: str | None = None
 
 
-class User(_Kebab):
+class KubeconfigUser(_Kebab):
     """The fields of a user in a kubeconfig."""
 
     token: str | None = None
@@ -85,12 +85,12 @@ class Context(msgspec.Struct):
 
 class _NamedCluster(msgspec.Struct):
     name: str
-    cluster: Cluster
+    cluster: KubeconfigCluster
 
 
 class _NamedUser(msgspec.Struct):
     name: str
-    user: User | None = None
+    user: KubeconfigUser | None = None
 
 
 class _NamedContext(msgspec.Struct):
@@ -135,7 +135,7 @@ class Placed:
 
 
 @attrs.frozen
-class Chosen:
+class ChosenContext:
     """The cluster and the user of one context.
 
     Attributes:
@@ -145,9 +145,9 @@ class Chosen:
         user_place: The directory of the kubeconfig that defines the user.
     """
 
-    cluster: Cluster
+    cluster: KubeconfigCluster
     cluster_place: Placed
-    user: User | None
+    user: KubeconfigUser | None
     user_place: Placed
 
     def cluster_info(self) -> Mapping[str, Any]:
@@ -168,7 +168,7 @@ class Chosen:
         return info
 
 
-def read(name: str, context: str | None) -> Chosen:
+def read(name: str, context: str | None) -> ChosenContext:
     """Return the cluster and the user of a context of one or more kubeconfigs.
 
     If several files have an entry of the same name, the first one is used; so is the first current context. kubectl
@@ -199,7 +199,7 @@ def read(name: str, context: str | None) -> Chosen:
     if named.user and named.user not in users:
         raise UsageError(f"it has no user {named.user!r}, which the context {chosen!r} names")
     user, user_place = users[named.user] if named.user else (None, place)
-    return Chosen(*clusters[named.cluster], user, user_place)
+    return ChosenContext(*clusters[named.cluster], user, user_place)
 
 
 def decoded(data: str | None, name: str) -> str | None:

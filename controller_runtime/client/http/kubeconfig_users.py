@@ -11,14 +11,14 @@ import attrs
 
 from apimachinery.errors import UsageError
 from controller_runtime.client.http import kubeconfig
-from controller_runtime.client.http.credentials import Constant, Credential, Source, TokenFile
+from controller_runtime.client.http.credentials import Constant, Credential, CredentialSource, TokenFile
 from controller_runtime.client.http.proxies import no_proxy_of, proxy_of
 from controller_runtime.client.http.rest_config import RESTConfig
 
 _PROVIDERS = ("gcp", "oidc")  # those that the official client still has
 
 
-def rest_config(chosen: kubeconfig.Chosen, name: str, context: str | None) -> RESTConfig:
+def rest_config(chosen: kubeconfig.ChosenContext, name: str, context: str | None) -> RESTConfig:
     """Return the configuration for the cluster and user of a context.
 
     Args:
@@ -31,7 +31,7 @@ def rest_config(chosen: kubeconfig.Chosen, name: str, context: str | None) -> RE
         OSError: A file that it names cannot be read.
         ValueError: Data in the kubeconfig is malformed.
     """
-    cluster, user = chosen.cluster, chosen.user or kubeconfig.User()
+    cluster, user = chosen.cluster, chosen.user or kubeconfig.KubeconfigUser()
     if not cluster.server:
         raise UsageError("its cluster has no server")
     host = cluster.server.rstrip("/")
@@ -50,7 +50,7 @@ def rest_config(chosen: kubeconfig.Chosen, name: str, context: str | None) -> RE
     return plain if not host.startswith("https") else _with_tls(plain, chosen, user)
 
 
-def _with_tls(plain: RESTConfig, chosen: kubeconfig.Chosen, user: kubeconfig.User) -> RESTConfig:
+def _with_tls(plain: RESTConfig, chosen: kubeconfig.ChosenContext, user: kubeconfig.KubeconfigUser) -> RESTConfig:
     cluster = chosen.cluster
     if cluster.insecure_skip_tls_verify and (cluster.certificate_authority or cluster.certificate_authority_data):
         text = "specifying a root certificates file with the insecure flag is not allowed"  # as client-go says
@@ -82,7 +82,9 @@ def _pair(
     return certificate, key
 
 
-def _source(chosen: kubeconfig.Chosen, user: kubeconfig.User, name: str, context: str | None) -> Source:
+def _source(
+    chosen: kubeconfig.ChosenContext, user: kubeconfig.KubeconfigUser, name: str, context: str | None
+) -> CredentialSource:
     """Return the source of the user's credentials; the first one that it has, in the official client's order."""
     if user.auth_provider is not None and user.auth_provider.name in _PROVIDERS:
         from controller_runtime.client.http.legacy import AuthProvider
@@ -102,7 +104,7 @@ def _source(chosen: kubeconfig.Chosen, user: kubeconfig.User, name: str, context
     return Constant(Credential())
 
 
-def _plugin(chosen: kubeconfig.Chosen, plugin: kubeconfig.Exec) -> Source:
+def _plugin(chosen: kubeconfig.ChosenContext, plugin: kubeconfig.Exec) -> CredentialSource:
     command, api_version = plugin.command, plugin.api_version
     if not command or not api_version:
         raise UsageError(f"the exec of its user has no {'apiVersion' if command else 'command'}")

@@ -45,7 +45,7 @@ class Heard(NamedTuple):
     end: str | None
 
 
-class Codec:
+class MessageCodec:
     """Encodes and decodes the frames of a WebSocket for a client, after the handshake, without a socket.
 
     Threads: one at a time.
@@ -145,7 +145,7 @@ class MessageStream(Stream):
     Threads: `receive` from one, `send` from one, `close` from any.
     """
 
-    def __init__(self, host: Host, connection: Connection, codec: Codec, answer: Answer, what: str) -> None:
+    def __init__(self, host: Host, connection: Connection, codec: MessageCodec, answer: Answer, what: str) -> None:
         self.response = api.HTTPResponse(101, answer.headers)
         self._host, self._connection, self._what = host, connection, what
         self._codec = codec

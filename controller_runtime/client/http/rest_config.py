@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, cast
 
 import attrs
 
-from controller_runtime.client.http.credentials import Configured, Constant, Credential, Source, set_authorization
+from controller_runtime.client.http.credentials import (
+    Configured,
+    Constant,
+    Credential,
+    CredentialSource,
+    set_authorization,
+)
 
 if TYPE_CHECKING:  # it is large, and only programs that name it need it
     from kubernetes.client import Configuration
@@ -43,7 +49,7 @@ class RESTConfig:
     """
 
     host: str
-    source: Source = attrs.field(default=Constant(Credential()), repr=False)
+    source: CredentialSource = attrs.field(default=Constant(Credential()), repr=False)
     ssl_ca_cert: str | None = None
     ca_cert_data: str | None = attrs.field(default=None, repr=False)
     cert_file: str | None = None
@@ -78,14 +84,14 @@ class RESTConfig:
         return configuration
 
 
-def source_of(configuration: RESTConfig | Configuration) -> Source:
+def source_of(configuration: RESTConfig | Configuration) -> CredentialSource:
     """Return the source of the credentials of a configuration.
 
-    For a `Configuration` of the official client this is its hook, if the hook is a `Source`; otherwise a source that
-    reads the configuration.
+    For a `Configuration` of the official client this is its hook, if the hook is a `CredentialSource`; otherwise a
+    source that reads the configuration.
     """
     source: object = getattr(configuration, "source", None) or getattr(configuration, "refresh_api_key_hook", None)
-    return source if isinstance(source, Source) else Configured(cast("Configuration", configuration))
+    return source if isinstance(source, CredentialSource) else Configured(cast("Configuration", configuration))
 
 
 @functools.cache

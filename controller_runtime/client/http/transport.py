@@ -18,7 +18,7 @@ from controller_runtime.client.http.authorization import Authorization, Identity
 from controller_runtime.client.http.connection import Connection, Exchange
 from controller_runtime.client.http.endpoint import endpoint_of
 from controller_runtime.client.http.lookup import Lookup
-from controller_runtime.client.http.messages import Codec, MessageStream, check_handshake, with_handshake
+from controller_runtime.client.http.messages import MessageCodec, MessageStream, check_handshake, with_handshake
 from controller_runtime.client.http.pool import Pool
 from controller_runtime.client.http.send_limit import SendLimit
 from controller_runtime.client.http.stream import HTTPStream
@@ -126,7 +126,7 @@ class HTTPTransport:
     def _begin_stream(self, request: api.HTTPRequest, identity: Identity, limit: SendLimit) -> Stream:
         accepted, codec = "", None
         if is_upgrade(request):
-            codec = Codec()
+            codec = MessageCodec()
             request, accepted = with_handshake(self._host, request)
         head = self._endpoint.head(request, identity.credential.header)
         connection, what = Connection(self._host, identity.connection_key), f"{request.method} {request.path}"

@@ -29,7 +29,7 @@ class Closable(Protocol):
 C = TypeVar("C", bound=Closable)
 
 
-class Run(Protocol):
+class RunOnThread(Protocol):
     """A function that calls another function on a thread of the pool, and awaits its result."""
 
     def __call__(self, function: Callable[[], T]) -> Awaitable[T]:
@@ -46,7 +46,7 @@ class AsyncConnection(Generic[C]):
     Threads: those of the event loop.
     """
 
-    def __init__(self, run: Run, inner: C) -> None:
+    def __init__(self, run: RunOnThread, inner: C) -> None:
         self._run, self._inner = run, inner
 
     def close(self) -> None:
@@ -139,7 +139,7 @@ class AsyncPortForward:
         listen: The method `PortForward.listen`, which does not block, so coroutines can call it.
     """
 
-    def __init__(self, run: Run, inner: PortForward) -> None:
+    def __init__(self, run: RunOnThread, inner: PortForward) -> None:
         self._run, self._inner = run, inner
         self.listen = inner.listen
 

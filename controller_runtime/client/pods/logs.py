@@ -12,7 +12,7 @@ from apimachinery.errors import StreamIdle
 from apimachinery.http import HTTPRequest
 from controller_runtime.client.answers import error_of
 from controller_runtime.client.deadlines import limit_of
-from controller_runtime.client.pods.messages import Caller, Query
+from controller_runtime.client.pods.messages import PodCaller, Query
 from controller_runtime.core.deadline import reconcile_deadline
 
 _ONE_SECOND = 1
@@ -65,7 +65,7 @@ class Logs:
     Threads: one reads, any closes.
     """
 
-    def __init__(self, caller: Caller, request: HTTPRequest, within: float | None) -> None:
+    def __init__(self, caller: PodCaller, request: HTTPRequest, within: float | None) -> None:
         self._caller, self._request = caller, request
         now = caller.host.monotonic()
         ends = [end for end in (None if within is None else now + within, reconcile_deadline()) if end is not None]

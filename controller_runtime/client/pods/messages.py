@@ -18,7 +18,7 @@ Query = tuple[tuple[str, str], ...]
 
 
 @attrs.frozen
-class Caller:
+class PodCaller:
     """Sends requests with the transport and limits of one client.
 
     Attributes:
@@ -67,7 +67,7 @@ class Messages:
     Threads: `receive` from one, `send` from one, `close` from any.
     """
 
-    def __init__(self, caller: Caller, request: HTTPRequest, protocols: tuple[str, ...], within: float) -> None:
+    def __init__(self, caller: PodCaller, request: HTTPRequest, protocols: tuple[str, ...], within: float) -> None:
         if within <= 0:
             raise ValueError(f"within ({within}) must be positive")
         self._caller = caller

@@ -9,7 +9,7 @@ from typing import Self
 from apimachinery.errors import ConnectionLost
 from apimachinery.http import HTTPRequest
 from controller_runtime.client.pods.listener import PortListener
-from controller_runtime.client.pods.messages import Caller, Messages
+from controller_runtime.client.pods.messages import Messages, PodCaller
 
 PROTOCOL = "v4.channel.k8s.io"
 _DATA, _ERROR = 0, 1
@@ -93,7 +93,7 @@ class PortForward:
     Threads: any.
     """
 
-    def __init__(self, caller: Caller, request: HTTPRequest, within: float) -> None:
+    def __init__(self, caller: PodCaller, request: HTTPRequest, within: float) -> None:
         self._caller, self._request, self._within = caller, request, within
 
     def connect(self) -> PortConnection:

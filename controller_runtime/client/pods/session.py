@@ -12,7 +12,7 @@ import msgspec
 
 from apimachinery.errors import UNREADABLE, UsageError, error_from_status
 from apimachinery.http import HTTPRequest
-from controller_runtime.client.pods.messages import Caller, Messages
+from controller_runtime.client.pods.messages import Messages, PodCaller
 
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 """The subprotocols: in v5 the input can end alone; servers before Kubernetes 1.30 know v4 only."""
@@ -54,7 +54,7 @@ class Session:
     Threads: one reads, one writes, any closes.
     """
 
-    def __init__(self, caller: Caller, request: HTTPRequest, within: float) -> None:
+    def __init__(self, caller: PodCaller, request: HTTPRequest, within: float) -> None:
         self.exit_code: int | None = None
         self._messages = Messages(caller, request, PROTOCOLS, within)
         self._now = caller.host.monotonic

@@ -11,7 +11,7 @@ from controller_runtime.manifests.bundles import MARK, Files, yaml_of
 from controller_runtime.manifests.monitoring.alerts import rule_groups
 from controller_runtime.manifests.monitoring.dashboard import dashboard
 from controller_runtime.manifests.objects import Object
-from controller_runtime.manifests.settings import Settings
+from controller_runtime.manifests.settings import ManifestSettings
 from controller_runtime.manifests.text import document, plain
 
 PROMETHEUS_IMAGE = "prom/prometheus:v3.5.0"
@@ -24,7 +24,7 @@ _CONFINED = {
 }
 
 
-def monitoring_files(settings: Settings, *, with_operator: bool) -> Files:
+def monitoring_files(settings: ManifestSettings, *, with_operator: bool) -> Files:
     """Return the files of a kustomization that runs Prometheus and Grafana for a program.
 
     Args:
@@ -47,19 +47,19 @@ def monitoring_files(settings: Settings, *, with_operator: bool) -> Files:
     return {name: MARK + text for name, text in {"kustomization.yaml": document(whole), **texts}.items()}
 
 
-def _meta(settings: Settings, suffix: str, **labels: str) -> dict[str, Any]:
+def _meta(settings: ManifestSettings, suffix: str, **labels: str) -> dict[str, Any]:
     name = f"{settings.name}-{suffix}"
     own = {"app.kubernetes.io/name": name, "app.kubernetes.io/part-of": settings.name, **labels}
     return {"name": name, "namespace": settings.namespace, "labels": own}
 
 
-def _dashboard(settings: Settings) -> Object:
+def _dashboard(settings: ManifestSettings) -> Object:
     text = json.dumps(dashboard(settings.program), indent=1) + "\n"
     metadata = _meta(settings, "dashboard", grafana_dashboard="1")
     return _config(metadata, {"controllers.json": text})
 
 
-def _rule(settings: Settings) -> Object:
+def _rule(settings: ManifestSettings) -> Object:
     groups = rule_groups(settings.program, settings.namespace)
     return {
         "apiVersion": "monitoring.coreos.com/v1",
@@ -73,7 +73,7 @@ def _config(metadata: Mapping[str, Any], data: Mapping[str, str]) -> Object:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": dict(metadata), "data": dict(data)}
 
 
-def _prometheus(settings: Settings) -> list[Object]:
+def _prometheus(settings: ManifestSettings) -> list[Object]:
     metadata = _meta(settings, "prometheus")
     rights = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}]
     group = "rbac.authorization.k8s.io"
@@ -110,7 +110,7 @@ def _prometheus(settings: Settings) -> list[Object]:
     ]
 
 
-def _scraping(settings: Settings) -> dict[str, Any]:
+def _scraping(settings: ManifestSettings) -> dict[str, Any]:
     """Return Prometheus' configuration: each pod of the program is a target, at its port `metrics`."""
 
     def copied(source: str, target: str) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def _scraping(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _grafana(settings: Settings) -> list[Object]:
+def _grafana(settings: ManifestSettings) -> list[Object]:
     metadata = _meta(settings, "grafana")
     source = {
         "apiVersion": 1,

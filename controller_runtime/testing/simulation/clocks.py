@@ -7,7 +7,7 @@ import math
 import random
 from datetime import UTC, datetime, timedelta
 
-from controller_runtime.testing.simulation.timeline import SECOND, Timeline, nanoseconds
+from controller_runtime.testing.simulation.timeline import SECOND, VirtualTimeline, nanoseconds
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 """The time of every wall clock when a simulation begins."""
@@ -30,7 +30,7 @@ class Clocks:
     Threads: those of the simulation, which run one at a time.
     """
 
-    def __init__(self, timeline: Timeline, chance: random.Random, drift: int) -> None:
+    def __init__(self, timeline: VirtualTimeline, chance: random.Random, drift: int) -> None:
         self.drift = drift
         self.offset = 0
         self._timeline = timeline

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.testing.simulation.simulation import SimulatedHost
 from controller_runtime.testing.simulation.system_faults import FaultKind, SystemFault
-from controller_runtime.testing.simulation.timeline import Timeline, nanoseconds
+from controller_runtime.testing.simulation.timeline import VirtualTimeline, nanoseconds
 
 GATEWAY_ERRORS = (500, 502, 503, 504)
 """The statuses by which a server or a proxy may say that it gave up waiting; the request may be carried out yet."""
@@ -57,7 +57,7 @@ class Links:
         seed: Determines the faults of calls in brown-outs.
     """
 
-    def __init__(self, timeline: Timeline, seed: int) -> None:
+    def __init__(self, timeline: VirtualTimeline, seed: int) -> None:
         self._timeline, self._seed = timeline, seed
         self._kind = random.Random(f"{seed}/brown-outs").choice(_BROWN_OUTS)
         self._cut_until: dict[tuple[str, Way], int] = {}

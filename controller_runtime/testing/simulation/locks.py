@@ -13,7 +13,7 @@ from typing import Self
 from controller_runtime.testing.simulation.clocks import Clocks
 from controller_runtime.testing.simulation.report import stack_of
 from controller_runtime.testing.simulation.scheduler import Scheduler
-from controller_runtime.testing.simulation.tasks import Machine, State, Task
+from controller_runtime.testing.simulation.tasks import Machine, Task, TaskState
 
 
 class SimulatedLock:
@@ -135,12 +135,12 @@ class SimulatedThread:
         scheduler.refuse_locks(task, f"a join of {self.name}")
         if task is self.task:
             raise RuntimeError("cannot join current thread")
-        if self.task.state is State.ENDED or self._clocks.has_reached(deadline):
+        if self.task.state is TaskState.ENDED or self._clocks.has_reached(deadline):
             scheduler.step(task, f"join {self.name}")
-        while self.task.state is not State.ENDED and not self._clocks.has_reached(deadline):  # or it was suspended
+        while self.task.state is not TaskState.ENDED and not self._clocks.has_reached(deadline):  # or it was suspended
             scheduler.park(task, f"join {self.name}", self.task.joiners, self._clocks.instant_of(deadline))
-        return self.task.state is State.ENDED
+        return self.task.state is TaskState.ENDED
 
     def stack(self) -> str:
         """Return the thread's present stack; empty once it has ended."""
-        return "" if self.task.state is State.ENDED else stack_of(self.task)
+        return "" if self.task.state is TaskState.ENDED else stack_of(self.task)

@@ -13,7 +13,7 @@ from functools import partial
 from apimachinery.http import Handler, HTTPRequest, HTTPResponse, Watch
 from controller_runtime.testing.simulation.links import Links, Way, gave_up
 from controller_runtime.testing.simulation.network_messages import Arrival, Incoming, head_of
-from controller_runtime.testing.simulation.network_server import End, Mailbox, Server
+from controller_runtime.testing.simulation.network_server import ConnectionEnd, Mailbox, SimulatedServer
 from controller_runtime.testing.simulation.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.system_faults import FaultKind, SystemFault, SystemFaults
 from controller_runtime.testing.simulation.timeline import Timer, nanoseconds
@@ -22,7 +22,7 @@ _SOONEST = 0.001
 """Seconds until a watch is read again, at least: the server's clock may have rounded the wait down to zero."""
 
 
-class Connection:
+class SimulatedConnection:
     """One request on its way to the server, and its answer on the way back.
 
     Args:
@@ -43,7 +43,7 @@ class Connection:
         self._host = host
         self._request = request
         self._fault = fault
-        self._server: Server | None = None
+        self._server: SimulatedServer | None = None
         self._watch: Watch | None = None
         self._is_silent = False  # an item was lost; a later one would hide the gap, so none is delivered
         self._arrived_until = 0  # nanosecond of the last arrival; later items arrive after it, in order
@@ -57,12 +57,12 @@ class Connection:
         """Send the request, and return at once: timers do all further steps."""
         kind, seconds = (self._fault.kind, self._fault.seconds) if self._fault else (None, 0.0)
         if kind is FaultKind.REFUSE:
-            self.mailbox.put(End(cut=True))
+            self.mailbox.put(ConnectionEnd(cut=True))
         elif kind is not FaultKind.LOSE_REQUEST:
             self._pass(self._arrive, seconds if kind in (FaultKind.SLOW_REQUEST, FaultKind.FAIL) else 0.0)
         if kind is FaultKind.FAIL and self._fault is not None:
             answered_at = self._network.arrival(0.0)
-            for item in (gave_up(self._fault), End(cut=False)):
+            for item in (gave_up(self._fault), ConnectionEnd(cut=False)):
                 self._network.at(answered_at, partial(self._deliver, item))
 
     def post(self, message: bytes) -> None:
@@ -77,7 +77,7 @@ class Connection:
         """Close this connection from the caller's side; the server notices one latency later. Idempotent."""
         if not self._is_closed:
             self._is_closed = True
-            self.mailbox.put(End(cut=False))
+            self.mailbox.put(ConnectionEnd(cut=False))
             self._pass(self._forget)
 
     def comes_from(self, host: SimulatedHost) -> bool:
@@ -86,7 +86,7 @@ class Connection:
 
     def break_off(self) -> None:
         """Break this connection from the server's side; the caller notices one latency later."""
-        self._reply(End(cut=True))
+        self._reply(ConnectionEnd(cut=True))
 
     def _pass(self, action: Callable[[], None], late: float = 0.0) -> None:
         """Send a message that runs `action` at the server, unless the link is cut when it leaves or arrives."""
@@ -98,7 +98,7 @@ class Connection:
     def _arrive(self) -> None:
         self._server = self._network.server
         if self._server is None or self._server.host.crashed:
-            self._deliver(End(cut=True))
+            self._deliver(ConnectionEnd(cut=True))
         else:
             self._network.open[self] = None
             self._server.inbox.put(self._act)
@@ -109,7 +109,7 @@ class Connection:
         answer = self._server.handler.handle(self._request, self._ask)
         if isinstance(answer, HTTPResponse):
             self._reply(answer)
-            self._reply(End(cut=False))
+            self._reply(ConnectionEnd(cut=False))
         elif self._is_forgotten:
             answer.close()
         else:
@@ -120,7 +120,7 @@ class Connection:
     def _reply(self, item: Arrival) -> None:
         """Send an item back; once an item is lost, the rest of the connection is silent."""
         kind, seconds = (self._fault.kind, self._fault.seconds) if self._fault else (None, 0.0)
-        if isinstance(item, End):
+        if isinstance(item, ConnectionEnd):
             self._network.open.pop(self, None)
         if kind is FaultKind.FAIL:  # its caller was answered in the server's place
             return
@@ -160,7 +160,7 @@ class Connection:
                 self._is_asked = True
                 self._reply(lines)
             if is_over:
-                self._reply(End(cut=False))
+                self._reply(ConnectionEnd(cut=False))
                 self._watch = watch = None
         self._is_pumping = False
         self._incoming.hand_on_soon(self._server, watch)
@@ -213,8 +213,8 @@ class Network:
         latency: float = 0.001,
         until: float = 0.0,
     ) -> None:
-        self.server: Server | None = None
-        self.open: dict[Connection, None] = {}
+        self.server: SimulatedServer | None = None
+        self.open: dict[SimulatedConnection, None] = {}
         self.on_begin: list[Callable[[SimulatedHost, HTTPRequest], None]] = []
         self.on_answer: list[Callable[[SimulatedHost, HTTPRequest, HTTPResponse], None]] = []
         self._sim = sim
@@ -236,7 +236,7 @@ class Network:
         """Let `handler` answer from now on, on threads of `host`; connections to its predecessor are cut."""
         for connection in list(self.open):
             connection.break_off()
-        self.server = Server(host, handler)
+        self.server = SimulatedServer(host, handler)
 
     def hang_up(self, host: SimulatedHost) -> None:
         """Close all connections of a host whose process has ended. Requests that it has sent are carried out."""
@@ -258,7 +258,7 @@ class Network:
         """Return whether the link of `host` is cut in one direction at present."""
         return self.links.is_cut(host, way)
 
-    def begin(self, host: SimulatedHost, request: HTTPRequest) -> Connection:
+    def begin(self, host: SimulatedHost, request: HTTPRequest) -> SimulatedConnection:
         """Send a request, with the fault of this call if it has one, and return its connection."""
         host.scheduler.enter(host.machine)  # a crashed host sends nothing, not even from a `finally`
         number = self._calls.get(host.name, 0)
@@ -270,7 +270,7 @@ class Network:
             self.note(fault)
         else:
             fault = self.links.fault_in_brown_out(host, number, request)  # follows from it, so no script needs it
-        connection = Connection(self, host, request, fault)
+        connection = SimulatedConnection(self, host, request, fault)
         connection.send()
         return connection
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections import deque
 
 from apimachinery.http import HTTPResponse, Upgraded, Watch
-from controller_runtime.testing.simulation.network_server import End, Server
+from controller_runtime.testing.simulation.network_server import ConnectionEnd, SimulatedServer
 
-Arrival = HTTPResponse | list[bytes] | End
+Arrival = HTTPResponse | list[bytes] | ConnectionEnd
 """An item that comes back on a connection: the headers or the whole answer, then lines or messages, then the end."""
 
 
@@ -30,7 +30,7 @@ class Incoming:
         self._answer: Watch | None = None
         self._is_handing = self._has_room = False
 
-    def put(self, message: bytes, server: Server | None, answer: Watch | None) -> None:
+    def put(self, message: bytes, server: SimulatedServer | None, answer: Watch | None) -> None:
         """Add a message, and have it handed on."""
         self._messages.append(message)
         self.hand_on_soon(server, answer)
@@ -39,7 +39,7 @@ class Incoming:
         """Note that the server may have room again for a message that it refused."""
         self._has_room = True
 
-    def hand_on_soon(self, server: Server | None, answer: Watch | None) -> None:
+    def hand_on_soon(self, server: SimulatedServer | None, answer: Watch | None) -> None:
         """Have a thread of the server hand the messages to the answer, unless one does."""
         if not self._messages or answer is None or self._is_handing or server is None or server.host.crashed:
             return

@@ -49,7 +49,7 @@ class Mailbox(Generic[T]):
         return self._items.popleft()
 
 
-class End:
+class ConnectionEnd:
     """The end of a stream.
 
     Attributes:
@@ -60,7 +60,7 @@ class End:
         self.cut = cut
 
 
-class Server:
+class SimulatedServer:
     """A handler on a host, with threads that process what arrives.
 
     Args:

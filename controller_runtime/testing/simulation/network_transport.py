@@ -8,8 +8,8 @@ import io
 from apimachinery.errors import ConnectionLost, StreamIdle
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.client.transport import Stream
-from controller_runtime.testing.simulation.network import Connection, Network
-from controller_runtime.testing.simulation.network_server import End
+from controller_runtime.testing.simulation.network import Network, SimulatedConnection
+from controller_runtime.testing.simulation.network_server import ConnectionEnd
 from controller_runtime.testing.simulation.simulation import SimulatedHost
 
 
@@ -28,7 +28,7 @@ class NetworkTransport:
         self._host = host
         # Guards the connections that wait for an answer; `close` ends their waits from another thread.
         self._lock = host.lock("network transport")
-        self._in_hand: dict[Connection, None] = {}
+        self._in_hand: dict[SimulatedConnection, None] = {}
 
     def __str__(self) -> str:
         return f"{self._host.name} over the simulated network"
@@ -50,7 +50,7 @@ class NetworkTransport:
         for connection in in_hand:
             connection.close()
 
-    def _first(self, connection: Connection, request: HTTPRequest, deadline: float) -> HTTPResponse:
+    def _first(self, connection: SimulatedConnection, request: HTTPRequest, deadline: float) -> HTTPResponse:
         with self._lock:
             self._in_hand[connection] = None
         arrived = connection.mailbox.take(deadline)
@@ -66,7 +66,7 @@ class NetworkTransport:
 class NetworkStream(Stream):
     """A `transport.Stream` over a simulated network. Threads: one reads, any closes."""
 
-    def __init__(self, connection: Connection, response: HTTPResponse, what: str) -> None:
+    def __init__(self, connection: SimulatedConnection, response: HTTPResponse, what: str) -> None:
         self.response = response
         # A log that is not followed comes whole; its lines are the reader's own.
         self._whole = io.BytesIO(response.body).readlines() if response.status == 200 else []
@@ -89,7 +89,7 @@ class NetworkStream(Stream):
         connection.close()
         if arrived is None:
             raise StreamIdle(f"{self._what}: no complete line in time")
-        if isinstance(arrived, End) and arrived.cut:
+        if isinstance(arrived, ConnectionEnd) and arrived.cut:
             raise ConnectionLost(f"{self._what}: connection cut")
         return None
 
@@ -102,7 +102,7 @@ class NetworkStream(Stream):
         if arrived is None or isinstance(arrived, list):
             return arrived or []
         connection.close()
-        if isinstance(arrived, End) and arrived.cut:
+        if isinstance(arrived, ConnectionEnd) and arrived.cut:
             raise ConnectionLost(f"{self._what}: connection cut")
         return None
 

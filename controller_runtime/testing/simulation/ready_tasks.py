@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from controller_runtime.testing.simulation.strategies import Choose
 from controller_runtime.testing.simulation.tasks import Task
-from controller_runtime.testing.simulation.timeline import Timeline
+from controller_runtime.testing.simulation.timeline import VirtualTimeline
 
 
 class ReadyTasks:
@@ -16,7 +16,7 @@ class ReadyTasks:
         choose: Chooses the next task.
     """
 
-    def __init__(self, timeline: Timeline, choose: Choose) -> None:
+    def __init__(self, timeline: VirtualTimeline, choose: Choose) -> None:
         self._timeline = timeline
         self._choose = choose
         # A task that is ready is in exactly one of the two.

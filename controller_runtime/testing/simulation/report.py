@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Iterable
 
-from controller_runtime.testing.simulation.tasks import State, Task
+from controller_runtime.testing.simulation.tasks import Task, TaskState
 from controller_runtime.testing.simulation.timeline import SECOND
 
 
@@ -43,7 +43,7 @@ def stack_of(task: Task) -> str:
 def _state_of(task: Task, now: int) -> str:
     if task.wants is not None:
         text = f"{task.name} waits for the lock {task.wants}"
-    elif task.state is State.PARKED:
+    elif task.state is TaskState.PARKED:
         until = f"for {(task.timer.when - now) / SECOND:.9f} s more" if task.timer is not None else "without a deadline"
         text = f"{task.name} waits on {task.label!r} {until}"
     else:

@@ -17,8 +17,8 @@ from controller_runtime.testing.simulation.ready_tasks import ReadyTasks
 from controller_runtime.testing.simulation.real_clock import watch_thread
 from controller_runtime.testing.simulation.report import hang_report, stack_of, stuck_outside
 from controller_runtime.testing.simulation.strategies import Strategy, chooser, strategy_of
-from controller_runtime.testing.simulation.tasks import Crashed, Hang, LockHeld, Machine, State, Task
-from controller_runtime.testing.simulation.timeline import Timeline
+from controller_runtime.testing.simulation.tasks import Crashed, Hang, LockHeld, Machine, Task, TaskState
+from controller_runtime.testing.simulation.timeline import VirtualTimeline
 from controller_runtime.testing.simulation.trace import Trace
 
 Hook = Callable[[], None]
@@ -46,7 +46,7 @@ class Scheduler:
         self._livelock_after = livelock_after
         self._stuck_after = stuck_after
 
-        self.timeline = Timeline()
+        self.timeline = VirtualTimeline()
         self.trace = Trace(keep_trace)
         self.tasks: dict[Task, None] = {}  # the tasks that have not ended, in the order of their start
         self.wanting = 0  # the number of those that wait for a lock
@@ -104,7 +104,7 @@ class Scheduler:
 
     def park(self, task: Task, label: str, queue: list[Task] | None = None, due: int | None = None) -> None:
         """Sleep among `queue` until woken or until `due` (nanoseconds)."""
-        task.label, task.queue, task.state = label, queue, State.PARKED
+        task.label, task.queue, task.state = label, queue, TaskState.PARKED
         if queue is not None:
             queue.append(task)
         if due is not None:
@@ -153,7 +153,7 @@ class Scheduler:
         """Kill `machine`: `Crashed` is raised in each of its tasks, in the caller at once."""
         machine.dead = True
         for task in self.tasks:
-            if task.machine is machine and task.state is State.PARKED:
+            if task.machine is machine and task.state is TaskState.PARKED:
                 self.wake(task)
         self._ready.sort()
         if self.current.machine is machine:
@@ -170,7 +170,7 @@ class Scheduler:
     def start(self) -> None:
         """Make the calling thread the test's task."""
         self.root.thread = threading.current_thread()
-        self.root.state = State.RUNNING
+        self.root.state = TaskState.RUNNING
         self.tasks[self.root] = None
 
     def close(self) -> None:
@@ -181,14 +181,14 @@ class Scheduler:
         """
         self.closed = True
         for task in [task for task in self.tasks if task is not self.root]:
-            self._unwind(task, 0.0 if self.given_up and task.state is State.RUNNING else self._stuck_after)
+            self._unwind(task, 0.0 if self.given_up and task.state is TaskState.RUNNING else self._stuck_after)
         for thread in self._ending:
             thread.join()
         self.current = self.root
         self.observing = True
 
     def _unwind(self, task: Task, timeout: float) -> None:
-        if task.state is not State.RUNNING:
+        if task.state is not TaskState.RUNNING:
             self.current = task
             task.baton.give()  # it may have been chosen already when the test gave up
         task.thread.join(timeout)
@@ -209,7 +209,7 @@ class Scheduler:
         except BaseException as error:  # noqa: BLE001 - a thread ends here, and the test's thread raises it
             if not task.machine.dead:
                 self.fail(error)
-        task.state = State.ENDED
+        task.state = TaskState.ENDED
         del self.tasks[task]
         if self.closed:
             return
@@ -233,7 +233,7 @@ class Scheduler:
         except BaseException as error:  # noqa: BLE001 - a check failed or no task can go on: the test's thread raises it
             self.fail(error)
             chosen = self._root_at_once()
-        chosen.state = State.RUNNING
+        chosen.state = TaskState.RUNNING
         self.steps += 1
         self.trace.write(self.timeline.now, chosen.name, chosen.label)
         self.current = chosen
@@ -274,7 +274,7 @@ class Scheduler:
         return chosen
 
     def _root_at_once(self) -> Task:
-        if self.root.state is State.PARKED:
+        if self.root.state is TaskState.PARKED:
             self.wake(self.root)
         return self._ready.take(self.root)
 
@@ -292,7 +292,7 @@ class Scheduler:
             self.observing = False
 
     def _make_ready(self, task: Task) -> None:
-        task.state = State.READY
+        task.state = TaskState.READY
         self._ready.add(task)
 
     def _report(self, what: str) -> str:

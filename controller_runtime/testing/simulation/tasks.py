@@ -30,7 +30,7 @@ class LockHeld(RuntimeError):
     """A lock was held across a call that waits or leaves: wait, join, spawn, `Host.leaving`."""
 
 
-class State(enum.Enum):
+class TaskState(enum.Enum):
     """The state of a task."""
 
     READY = "ready"
@@ -86,7 +86,7 @@ class Task:
         self.priority = priority
         self.baton = Baton()
         self.thread = threading.current_thread()
-        self.state = State.READY
+        self.state = TaskState.READY
         self.frozen_until = 0  # nanoseconds of the simulation
         self.held: list[object] = []  # locks, in the order in which they were taken
         self.joiners: list[Task] = []

@@ -32,7 +32,7 @@ class Timer:
         self.action = None
 
 
-class Timeline:
+class VirtualTimeline:
     """The present instant in nanoseconds, and the timers of later ones."""
 
     def __init__(self) -> None:

@@ -92,9 +92,9 @@ class Kubectl:
     def send(self, *messages: bytes) -> None:
         self.talking.send(self.stream, *messages)
 
-    def hear(self, frames: int) -> list[spdy.Frame]:
+    def hear(self, frames: int) -> list[spdy.SPDYFrame]:
         """Return the next frames, at least so many; fewer at the end of the connection."""
-        found: list[spdy.Frame] = []
+        found: list[spdy.SPDYFrame] = []
         while len(found) < frames:
             messages = self.stream.receive(self.talking.host.monotonic() + 60)
             if messages is None:
@@ -115,11 +115,11 @@ def test_a_tunnel_carries_connections_that_end_one_by_one(talking: Talking) -> N
     rest = kubectl.hear(3)
 
     assert [(frame.type, frame.stream) for frame in heard[:4]] == [(spdy.SYN_REPLY, each) for each in (1, 3, 5, 7)]
-    assert heard[4] == spdy.Frame(spdy.DATA, second, 0, b"81 b\n")
+    assert heard[4] == spdy.SPDYFrame(spdy.DATA, second, 0, b"81 b\n")
     assert rest == [
-        spdy.Frame(spdy.DATA, first, 0, b"80 a\n"),
-        spdy.Frame(spdy.DATA, 1, spdy.FIN),
-        spdy.Frame(spdy.DATA, first, spdy.FIN),
+        spdy.SPDYFrame(spdy.DATA, first, 0, b"80 a\n"),
+        spdy.SPDYFrame(spdy.DATA, 1, spdy.FIN),
+        spdy.SPDYFrame(spdy.DATA, first, spdy.FIN),
     ]
 
 

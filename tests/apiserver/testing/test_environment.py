@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded_apiserver.testing.environment import Environment, changes
+from embedded_apiserver.testing.environment import ProcessEnvironment, changes
 
 FILE = Path("/tmp/kubeconfig")
 NAMES = ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "HTTPS_PROXY", "NO_PROXY", "no_proxy", "A")
@@ -38,7 +38,7 @@ def test_an_exception_that_is_there_is_left_alone() -> None:
 @given(st.dictionaries(st.sampled_from(NAMES), st.text()))
 def test_the_environment_is_restored_whatever_it_was(before: dict[str, str]) -> None:
     environment = dict(before)
-    changed = Environment(FILE, environment)
+    changed = ProcessEnvironment(FILE, environment)
 
     changed.enter()
     assert environment["KUBECONFIG"] == str(FILE)

@@ -13,7 +13,7 @@ from collections import deque
 from apimachinery.errors import ConnectionLost
 from apimachinery.host import Host
 from apimachinery.http import Handler, HTTPRequest, HTTPResponse, Upgraded
-from controller_runtime.client.http.messages import Codec
+from controller_runtime.client.http.messages import MessageCodec
 from controller_runtime.client.transport import Stream
 
 
@@ -88,7 +88,7 @@ class WireStream(Stream):
 
         self.response = HTTPResponse(101, {"sec-websocket-protocol": upgraded.protocol})
         self._wire, self._upgraded, self._signal, self._events = wire, upgraded, signal, events
-        self._codec, self._server = Codec(), connection.Connection(connection.ConnectionType.SERVER)
+        self._codec, self._server = MessageCodec(), connection.Connection(connection.ConnectionType.SERVER)
         self._waiting: deque[bytes] = deque()  # messages for which the server had no room
         self._end: str | None = None
 

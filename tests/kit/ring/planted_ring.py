@@ -14,7 +14,7 @@ from controller_runtime.ring import ownership as ownerships
 from controller_runtime.ring.config import RingConfig
 from controller_runtime.ring.decision import Sighting
 from controller_runtime.ring.member import RingMember
-from controller_runtime.ring.objects import Attempt, PublishedRing, RingObjects
+from controller_runtime.ring.objects import LeaseWrite, PublishedRing, RingObjects
 from controller_runtime.ring.ownership import Ownership, RingTransport, turn_in_hand
 from controller_runtime.ring.records import RING_LABEL, Assignment
 from controller_runtime.ring.ring import Ring
@@ -39,7 +39,7 @@ def resume_before_the_claim(patch: pytest.MonkeyPatch) -> None:
         make(self, *args, **options)
         write = self._objects.write_lease
 
-        def write_lease(attempt: Attempt, deadline: float) -> None:
+        def write_lease(attempt: LeaseWrite, deadline: float) -> None:
             kept = self.state.claim.slots & attempt.claim.slots & ~attempt.draining
             given = 0 if attempt.ring is None else attempt.ring.slots_of(self.identity)
             self._on_take(self._ownership.own(kept, attempt.ring, given))

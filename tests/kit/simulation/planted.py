@@ -12,7 +12,7 @@ from apimachinery.http import HTTPRequest
 from apimachinery.objects import microtime
 from apimachinery.stop import Stop
 from controller_runtime.client.deadlines import Limit
-from controller_runtime.election.decision import Held
+from controller_runtime.election.decision import HeldLease
 from controller_runtime.election.elector import LeaderElector
 from controller_runtime.election.lease_lock import LeaseLock
 from controller_runtime.election.record import LeaseRecord
@@ -23,8 +23,8 @@ class NeverLapses(Term):
     """Has no deadline: a leadership ends only when another holder is seen."""
 
     @property
-    def held(self) -> Held:
-        return Held(super().held.token, math.inf)
+    def held(self) -> HeldLease:
+        return HeldLease(super().held.token, math.inf)
 
     def is_over(self) -> bool:
         return self._is_over

@@ -21,12 +21,12 @@ from controller_runtime.errors import NotFound
 from controller_runtime.testing import Simulation
 from controller_runtime.testing.simulation.simulation import SimulatedHost
 from controller_runtime.webhooks.certificates import SECRETS, CertificateKeeper
-from controller_runtime.webhooks.configurations import Place, conversion_of
+from controller_runtime.webhooks.configurations import WebhookPlace, conversion_of
 from controller_runtime.webhooks.injecting import Target
 from embedded_apiserver.server import APIServer
 from kit.crd.cabins import Cabin, CabinV1Alpha1
 
-PLACE = Place(name="hooks", namespace="default")
+PLACE = WebhookPlace(name="hooks", namespace="default")
 NAME = "cabins.example.com"
 SECRET = ObjectKey("hooks-certificates", "default")
 DAY = 86400.0
@@ -56,7 +56,7 @@ class Certified:
     user: Client
     stop: Stop
     replicas: list[Replica] = attrs.field(factory=list)
-    place: Place = PLACE
+    place: WebhookPlace = PLACE
     targets: tuple[Target, ...] = (Target(DEFINITIONS, NAME),)
 
     def start(self, name: str, user: str | None = None, targets: tuple[Target, ...] = ()) -> Replica:

@@ -54,7 +54,7 @@ class LevelVersion(NamedTuple):
         return f"{self.level}:{'latest' if self.minor is None else f'v1.{self.minor}'}"
 
 
-class Policy(NamedTuple):
+class NamespaceLevels(NamedTuple):
     """The pod security levels of a namespace: for the refusal of pods, for audit annotations, and for warnings."""
 
     enforce: LevelVersion = LevelVersion()
@@ -62,20 +62,20 @@ class Policy(NamedTuple):
     warn: LevelVersion = LevelVersion()
 
 
-def policy_of(labels: Mapping[str, str]) -> tuple[Policy, list[Cause]]:
+def policy_of(labels: Mapping[str, str]) -> tuple[NamespaceLevels, list[Cause]]:
     """Return the pod security policy in the labels of a namespace, and the validation errors of the labels.
 
     An invalid level counts as restricted for `enforce` and as privileged for `audit` and `warn`; an invalid version
     counts as the newest. Without a label for `warn`, its level is that of `enforce`.
     """
     if LABELS.isdisjoint(labels):
-        return Policy(), []
+        return NamespaceLevels(), []
     causes: list[Cause] = []
     enforce, audit, warn = (_of_mode(labels, mode, causes) for mode in (_ENFORCE, _AUDIT, _WARN))
     if _WARN not in labels and labels.get(_ENFORCE) in _RANKS and enforce.level is not Level.PRIVILEGED:
         minor = warn.minor if _WARN + _OF_VERSION in labels else enforce.minor
         warn = LevelVersion(enforce.level, minor)
-    return Policy(enforce, audit, warn), causes
+    return NamespaceLevels(enforce, audit, warn), causes
 
 
 def _of_mode(labels: Mapping[str, str], mode: str, causes: list[Cause]) -> LevelVersion:

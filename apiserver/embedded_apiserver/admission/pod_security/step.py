@@ -12,7 +12,7 @@ from embedded_apiserver.admission.pod_security.levels import (
     PREFIX,
     Level,
     LevelVersion,
-    Policy,
+    NamespaceLevels,
     policy_of,
 )
 from embedded_apiserver.admission.pod_security.table import violations
@@ -76,7 +76,7 @@ class PodSecurity(Step):
             if template and (causes or any(one.level is not Level.PRIVILEGED for one in policy[1:])):
                 self._judge(attributes, template, policy, causes)
 
-    def _judge(self, attributes: Attributes, pod: Object, policy: Policy, causes: list[Cause]) -> None:
+    def _judge(self, attributes: Attributes, pod: Object, policy: NamespaceLevels, causes: list[Cause]) -> None:
         """Check a pod by a policy: refuse it, or record and warn of its violations. Templates are not refused."""
         if causes:
             annotate(_ERROR, f"Failed to parse policy: {_together(causes)}")

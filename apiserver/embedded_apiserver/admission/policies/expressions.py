@@ -12,9 +12,9 @@ from embedded_apiserver.authorization.attributes import Attributes as Asked
 from embedded_apiserver.authorization.authorizer import Authorizer
 from embedded_apiserver.cel.admission import VARIABLES
 from embedded_apiserver.cel.errors import EvaluationError
-from embedded_apiserver.cel.library.authorization import AUTHORIZER, RESOURCE, Answer, Check, Question
+from embedded_apiserver.cel.library.authorization import AUTHORIZER, RESOURCE, AccessCheck, Answer, Question
 from embedded_apiserver.cel.meter import current_meter
-from embedded_apiserver.cel.program import Budget, Program
+from embedded_apiserver.cel.program import Budget, CELProgram
 from embedded_apiserver.cel.values import Value
 from embedded_apiserver.groups.core.kinds import NAMESPACE
 from embedded_apiserver.kinds.kind import Kind
@@ -55,7 +55,7 @@ class Failed(Exception):
 class _Lazy(dict[str, Value]):
     """The variables of a policy, each evaluated when it is first read."""
 
-    def __init__(self, programs: Mapping[str, Program], bindings: Mapping[str, Value], budget: Budget) -> None:
+    def __init__(self, programs: Mapping[str, CELProgram], bindings: Mapping[str, Value], budget: Budget) -> None:
         super().__init__()
         self._programs, self._bindings, self._budget = programs, bindings, budget
         self._failed: dict[str, str] = {}
@@ -86,7 +86,7 @@ class Evaluation:
     """
 
     def __init__(
-        self, bindings: Mapping[str, Value], most: int, variables: Mapping[str, Program] | None = None
+        self, bindings: Mapping[str, Value], most: int, variables: Mapping[str, CELProgram] | None = None
     ) -> None:
         self._budget = Budget()
         self._most = most
@@ -94,7 +94,7 @@ class Evaluation:
         if variables:
             self._bindings[VARIABLES] = _Lazy(variables, self._bindings, self._budget)
 
-    def value(self, program: Program) -> Value:
+    def value(self, program: CELProgram) -> Value:
         """Return the value of an expression.
 
         Raises:
@@ -113,7 +113,7 @@ class Evaluation:
             raise Failed(f"expression '{program.text}' resulted in error: {failed}")
         return value
 
-    def are_met(self, conditions: Iterable[Program]) -> bool:
+    def are_met(self, conditions: Iterable[CELProgram]) -> bool:
         """Return whether all conditions are true. If one is false, the result is False, even if others fail.
 
         Raises:
@@ -181,7 +181,10 @@ def _authorizers(storage: Storage, attributes: Attributes) -> dict[str, Value]:
         namespace=attributes.namespace,
         name=attributes.name,
     )
-    return {"authorizer": Check(AUTHORIZER, ask), "authorizer.requestResource": Check(RESOURCE, ask, question)}
+    return {
+        "authorizer": AccessCheck(AUTHORIZER, ask),
+        "authorizer.requestResource": AccessCheck(RESOURCE, ask, question),
+    }
 
 
 def _namespace(storage: Storage, attributes: Attributes) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from embedded_apiserver.admission.policies.params import Misconfigured, kind_of_params, params_of
-from embedded_apiserver.admission.policies.policies import Binding, Constraints, Policy
+from embedded_apiserver.admission.policies.policies import AdmissionPolicy, Binding, Constraints
 from embedded_apiserver.admission.step import Attributes, Surroundings
 from embedded_apiserver.admission.webhooks.matching import called_as
 from embedded_apiserver.kinds.kind import Kind
@@ -26,14 +26,16 @@ class Invocation(NamedTuple):
         problem: The reason why the policy or the binding cannot be used; empty if it can.
     """
 
-    policy: Policy
+    policy: AdmissionPolicy
     binding: Binding | None
     seen_as: Kind
     params: Object | None = None
     problem: str = ""
 
 
-def invocations(storage: Storage, around: Surroundings, policy: Policy, attributes: Attributes) -> Iterator[Invocation]:
+def invocations(
+    storage: Storage, around: Surroundings, policy: AdmissionPolicy, attributes: Attributes
+) -> Iterator[Invocation]:
     """Yield the invocations of a policy for a write: one for each matching binding and each of its parameter
     objects.
     """

@@ -12,7 +12,7 @@ from embedded_apiserver.admission.policies.expressions import (
     Evaluation,
     Failed,
 )
-from embedded_apiserver.admission.policies.policies import Policy, Validation
+from embedded_apiserver.admission.policies.policies import AdmissionPolicy, Validation
 from embedded_apiserver.audit_annotations import LONGEST_VALUE
 from embedded_apiserver.cel.values import Value
 
@@ -53,7 +53,7 @@ class Judgement(NamedTuple):
     annotations: Sequence[tuple[str, str]] = ()
 
 
-def judged(policy: Policy, bindings: Mapping[str, Value]) -> Judgement:
+def judged(policy: AdmissionPolicy, bindings: Mapping[str, Value]) -> Judgement:
     """Return the result of evaluating a policy for a write; empty if the policy's match conditions are not met.
 
     Args:
@@ -78,11 +78,11 @@ def judged(policy: Policy, bindings: Mapping[str, Value]) -> Judgement:
         return Judgement(_of_failure(policy, str(error)))
 
 
-def _of_failure(policy: Policy, text: str) -> list[Denial]:
+def _of_failure(policy: AdmissionPolicy, text: str) -> list[Denial]:
     return [] if policy.ignores_failures else [Denial(text)]
 
 
-def _validated(policy: Policy, validation: Validation, evaluation: Evaluation) -> list[Denial]:
+def _validated(policy: AdmissionPolicy, validation: Validation, evaluation: Evaluation) -> list[Denial]:
     try:
         if evaluation.value(validation.program) is True:
             return []
@@ -109,7 +109,7 @@ def _message(validation: Validation, evaluation: Evaluation) -> str:
     return "" if len(text.encode()) > _LONGEST_MESSAGE or "\n" in text else text
 
 
-def _annotated(policy: Policy, evaluation: Evaluation) -> tuple[list[Denial], list[tuple[str, str]]]:
+def _annotated(policy: AdmissionPolicy, evaluation: Evaluation) -> tuple[list[Denial], list[tuple[str, str]]]:
     """Return the failures of audit annotations, which refuse a write, and the values of the others."""
     failed, found = [], []
     for key, program in policy.annotations:

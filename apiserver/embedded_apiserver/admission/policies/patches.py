@@ -22,7 +22,7 @@ from embedded_apiserver.typed import mismatches
 from embedded_apiserver.typed.body import reread, strictly_reread
 from embedded_apiserver.typed.fieldset import Path, field_step, text_of
 from embedded_apiserver.typed.fieldtree import child_of, merged, step_to
-from embedded_apiserver.typed.jsonpatch import MAX_OPERATIONS, Inapplicable, Missing, Operation, Patched
+from embedded_apiserver.typed.jsonpatch import MAX_OPERATIONS, Inapplicable, Missing, Patched, PatchOperation
 from embedded_apiserver.typed.jsonpatch import operations_in as read
 from embedded_apiserver.typed.shape import Misshapen
 
@@ -105,7 +105,7 @@ def patched_by_policy(kind: Kind, shown: Object, operations: Sequence[Any]) -> O
     return made
 
 
-def _words(step: Operation, error: Inapplicable) -> str:
+def _words(step: PatchOperation, error: Inapplicable) -> str:
     if step.op == "test":
         return f"test operation does not apply: is missing path: {step.path}: missing value"
     return words_for(step, error)

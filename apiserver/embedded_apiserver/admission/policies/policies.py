@@ -21,7 +21,7 @@ from embedded_apiserver.cel.admission import (
     with_policy_variables,
 )
 from embedded_apiserver.cel.meter import compiled_again
-from embedded_apiserver.cel.program import Program
+from embedded_apiserver.cel.program import CELProgram
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object
 from embedded_apiserver.storage.storage import Storage
@@ -48,15 +48,15 @@ class Validation:
     """
 
     content: Mapping[str, Any]
-    program: Program
-    message: Program | None
+    program: CELProgram
+    message: CELProgram | None
 
 
 @attrs.frozen
 class Mutation:
     """One mutation of a policy: its compiled expression, which returns a JSON patch or an apply configuration."""
 
-    program: Program
+    program: CELProgram
     is_patch: bool
 
 
@@ -70,7 +70,7 @@ class Binding:
 
 
 @attrs.frozen
-class Policy:
+class AdmissionPolicy:
     """A policy, compiled, and its bindings.
 
     Attributes:
@@ -90,11 +90,11 @@ class Policy:
     spec: Mapping[str, Any]
     constraints: Constraints
     bindings: Sequence[Binding]
-    variables: Mapping[str, Program] = attrs.field(factory=dict)
-    conditions: Sequence[Program] = ()
+    variables: Mapping[str, CELProgram] = attrs.field(factory=dict)
+    conditions: Sequence[CELProgram] = ()
     validations: Sequence[Validation] = ()
     mutations: Sequence[Mutation] = ()
-    annotations: Sequence[tuple[str, Program]] = ()
+    annotations: Sequence[tuple[str, CELProgram]] = ()
     problem: str = ""
 
     @property
@@ -120,13 +120,13 @@ class Policies:
         self._resource, self._binding_resource = kind.resource, binding_kind.resource
         # Guards the field below: the versions of the last writes of policies and bindings, and the policies as of then.
         self._lock = host.lock("apiserver/policies")
-        self._known: tuple[tuple[int, ...], Sequence[Policy]] = ((), ())
+        self._known: tuple[tuple[int, ...], Sequence[AdmissionPolicy]] = ((), ())
 
     def are_none(self) -> bool:
         """Return whether there are no policies, or no bindings, so that no policy applies."""
         return self._storage.is_empty(self._resource) or self._storage.is_empty(self._binding_resource)
 
-    def present(self) -> Sequence[Policy]:
+    def present(self) -> Sequence[AdmissionPolicy]:
         """Return the current policies that have bindings, sorted by name."""
         changed = self._storage.last_changes((self._resource, self._binding_resource))
         with self._lock:
@@ -163,22 +163,22 @@ def _constraints(name: str, content: Mapping[str, Any]) -> Constraints:
     return Constraints(matched, Hook(name, name, without, _EVERYTHING, _EVERYTHING, None))
 
 
-def policy_of(item: Stored, bindings: Sequence[Binding]) -> Policy:
+def policy_of(item: Stored, bindings: Sequence[Binding]) -> AdmissionPolicy:
     """Return the compiled form of a stored policy, with its bindings."""
     spec = item.decode()["spec"]
-    made = Policy(item.name, spec, _constraints(item.name, spec.get("matchConstraints") or {}), bindings)
+    made = AdmissionPolicy(item.name, spec, _constraints(item.name, spec.get("matchConstraints") or {}), bindings)
     try:
         return _compiled(made)
     except NotCompiled as error:
         return attrs.evolve(made, problem=str(error))
 
 
-def _compiled(policy: Policy) -> Policy:
+def _compiled(policy: AdmissionPolicy) -> AdmissionPolicy:
     spec = policy.spec
     has_params = spec.get("paramKind") is not None
     environment = base = admission_environment(has_params=has_params)
     told = admission_environment(has_params=has_params, has_authorizer=False)
-    variables: dict[str, Program] = {}
+    variables: dict[str, CELProgram] = {}
     for variable in spec.get("variables") or ():
         environment = with_policy_variables(base, {name: program.type for name, program in variables.items()})
         variables[variable["name"]] = compiled(variable["expression"], environment)
@@ -206,7 +206,7 @@ def _compiled(policy: Policy) -> Policy:
     )
 
 
-def _mutation(content: Mapping[str, Any], has_params: bool, variables: Mapping[str, Program]) -> Mutation:
+def _mutation(content: Mapping[str, Any], has_params: bool, variables: Mapping[str, CELProgram]) -> Mutation:
     known = {name: program.type for name, program in variables.items()}
     environment = with_policy_variables(admission_environment(has_params=has_params, has_patches=True), known)
     is_patch = content["patchType"] == "JSONPatch"

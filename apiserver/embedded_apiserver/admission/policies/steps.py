@@ -12,7 +12,7 @@ from embedded_apiserver.admission.policies.expressions import seen_by_expression
 from embedded_apiserver.admission.policies.invocations import invocations
 from embedded_apiserver.admission.policies.judging import Denial, judged
 from embedded_apiserver.admission.policies.mutating import POLICIES
-from embedded_apiserver.admission.policies.policies import Binding, Policies, Policy
+from embedded_apiserver.admission.policies.policies import AdmissionPolicy, Binding, Policies
 from embedded_apiserver.admission.step import EVERY_OPERATION, Attributes, Step, Surroundings
 from embedded_apiserver.audit_annotations import annotate, as_json
 from embedded_apiserver.groups.registration.kinds import VALIDATING_POLICY, VALIDATING_POLICY_BINDING
@@ -59,7 +59,7 @@ class ValidatingAdmissionPolicy(Step):
             raise first
 
     def _denials(
-        self, policy: Policy, attributes: Attributes, annotations: dict[str, dict[str, None]]
+        self, policy: AdmissionPolicy, attributes: Attributes, annotations: dict[str, dict[str, None]]
     ) -> Iterator[tuple[Binding | None, Denial]]:
         """Yield the denials of a write by a policy, with their binding; None as binding if the policy cannot be used.
 
@@ -77,7 +77,7 @@ class ValidatingAdmissionPolicy(Step):
                 annotations.setdefault(key, {})[value] = None
 
 
-def _noted(policy: Policy, binding: Binding, denial: Denial) -> str:
+def _noted(policy: AdmissionPolicy, binding: Binding, denial: Denial) -> str:
     """Return what the audit log has of a failed validation; as on a real server, of the first one only."""
     failure = {
         "message": denial.message,
@@ -89,7 +89,7 @@ def _noted(policy: Policy, binding: Binding, denial: Denial) -> str:
     return as_json([failure])
 
 
-def _refusal(attributes: Attributes, policy: Policy, binding: Binding | None, denial: Denial) -> StatusError:
+def _refusal(attributes: Attributes, policy: AdmissionPolicy, binding: Binding | None, denial: Denial) -> StatusError:
     bound = "" if binding is None else f" with binding '{binding.name}'"
     text = f"ValidatingAdmissionPolicy '{policy.name}'{bound} denied request: {denial.message}"
     refusal = attributes.refused(text)

@@ -14,7 +14,7 @@ from apimachinery.host import Host
 from apimachinery.selectors import LabelSelector
 from embedded_apiserver.cel import types
 from embedded_apiserver.cel.admission import admission_environment, compiled
-from embedded_apiserver.cel.program import Program
+from embedded_apiserver.cel.program import CELProgram
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.storage.stored import Stored
@@ -49,7 +49,7 @@ class Hook:
     namespaces: LabelSelector
     objects: LabelSelector
     target: Target | None
-    conditions: Sequence[Program] = ()
+    conditions: Sequence[CELProgram] = ()
     ignores_failures: bool = attrs.field(init=False)
     seconds: int = attrs.field(init=False)
     version: str = attrs.field(init=False)

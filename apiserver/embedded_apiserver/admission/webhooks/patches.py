@@ -13,7 +13,14 @@ from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.objects import Object
 from embedded_apiserver.status import internal
 from embedded_apiserver.typed.body import reread
-from embedded_apiserver.typed.jsonpatch import MAX_OPERATIONS, Inapplicable, Missing, MissingKey, Operation, Patched
+from embedded_apiserver.typed.jsonpatch import (
+    MAX_OPERATIONS,
+    Inapplicable,
+    Missing,
+    MissingKey,
+    Patched,
+    PatchOperation,
+)
 from embedded_apiserver.typed.jsonpatch import operations_in as read
 from embedded_apiserver.typed.shape import Misshapen
 
@@ -53,7 +60,7 @@ def patched_by_webhook(kind: Kind, shown: Object, operations: Sequence[Any]) -> 
         raise internal(str(error)) from error
 
 
-def words_for(step: Operation, error: Inapplicable) -> str:
+def words_for(step: PatchOperation, error: Inapplicable) -> str:
     """Return the error message for a patch operation that cannot be applied, in the words of a real server."""
     op, path = step.op or "", step.path or ""
     if op not in _KNOWN:

@@ -79,7 +79,7 @@ Ask = Callable[[Question], Answer]
 
 
 @attrs.frozen
-class Check(Opaque):
+class AccessCheck(Opaque):
     """A permission check under construction; also the value of the CEL variable `authorizer`.
 
     Attributes:
@@ -92,49 +92,49 @@ class Check(Opaque):
     ask: Ask = attrs.field(eq=False)
     question: Question = attrs.field(factory=Question)
 
-    def with_(self, of: Type, part: str, value: str) -> Check:
+    def with_(self, of: Type, part: str, value: str) -> AccessCheck:
         """Return the check as the CEL type `of`, with the field `part` of its question set to `value`."""
-        return Check(of, self.ask, Question(**{**self.question._asdict(), part: value}))
+        return AccessCheck(of, self.ask, Question(**{**self.question._asdict(), part: value}))
 
 
 @attrs.frozen
-class Decision(Opaque):
+class DecisionValue(Opaque):
     """The result of a permission check, as a CEL value."""
 
     type = _DECISION
     answer: Answer
 
 
-def authorizer(ask: Ask) -> Check:
+def authorizer(ask: Ask) -> AccessCheck:
     """Return the value of the CEL variable `authorizer`."""
-    return Check(AUTHORIZER, ask)
+    return AccessCheck(AUTHORIZER, ask)
 
 
-def _path(check: Check, path: str) -> Check:
+def _path(check: AccessCheck, path: str) -> AccessCheck:
     if not path.strip():
         raise EvaluationError("path must not be empty")
     return check.with_(_PATH, "path", path)
 
 
-def _resource(check: Check, resource: str) -> Check:
+def _resource(check: AccessCheck, resource: str) -> AccessCheck:
     if not resource.strip():
         raise EvaluationError("resource must not be empty")
     return check.with_(RESOURCE, "resource", resource)
 
 
-def _account(check: Check, namespace: str, name: str) -> Check:
+def _account(check: AccessCheck, namespace: str, name: str) -> AccessCheck:
     if subdomain_errors(name):
         raise EvaluationError("Invalid service account name")
     if label_errors(namespace):
         raise EvaluationError("Invalid service account namespace")
-    return Check(AUTHORIZER, check.ask, check.question._replace(account=(namespace, name)))
+    return AccessCheck(AUTHORIZER, check.ask, check.question._replace(account=(namespace, name)))
 
 
-def _check(check: Check, verb: str) -> Decision:
-    return Decision(check.ask(check.question._replace(verb=verb)))
+def _check(check: AccessCheck, verb: str) -> DecisionValue:
+    return DecisionValue(check.ask(check.question._replace(verb=verb)))
 
 
-def _part(name: str) -> Callable[[Check, str], Check]:
+def _part(name: str) -> Callable[[AccessCheck, str], AccessCheck]:
     return lambda check, value: check.with_(RESOURCE, name, value)
 
 

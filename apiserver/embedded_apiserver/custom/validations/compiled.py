@@ -13,7 +13,7 @@ from embedded_apiserver.cel.declarations import Environment
 from embedded_apiserver.cel.errors import CompileError, InstantiationError
 from embedded_apiserver.cel.library.libraries import LIBRARIES
 from embedded_apiserver.cel.meter import compiled_again
-from embedded_apiserver.cel.program import Program, compile_expression
+from embedded_apiserver.cel.program import CELProgram, compile_expression
 from embedded_apiserver.custom.validations.converting import Convert, converter
 from embedded_apiserver.custom.validations.declared import declared, self_name, with_metadata
 from embedded_apiserver.custom.validations.field_paths import field_path
@@ -38,9 +38,9 @@ class Compiled:
     """
 
     rule: Raw
-    program: Program | None = None
+    program: CELProgram | None = None
     fault: str = ""
-    message: Program | None = None
+    message: CELProgram | None = None
     message_fault: str = ""
     path: str = ""
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from embedded_apiserver.causes import duplicate, forbidden, invalid, invalid_part, required
 from embedded_apiserver.cel.errors import BudgetExceeded, EvaluationError
 from embedded_apiserver.cel.meter import current_meter
-from embedded_apiserver.cel.program import Budget, Program
+from embedded_apiserver.cel.program import Budget, CELProgram
 from embedded_apiserver.cel.values import NONE, Optional, Value
 from embedded_apiserver.custom.validations.compiled import Compiled, RuleNode
 from embedded_apiserver.custom.validations.correlation import Correlation, element_of
@@ -140,7 +140,7 @@ class Judge:
             if self.left < 0:
                 return
 
-    def _evaluated(self, program: Program, bindings: Mapping[str, Value], shown: str) -> tuple[Value, str]:
+    def _evaluated(self, program: CELProgram, bindings: Mapping[str, Value], shown: str) -> tuple[Value, str]:
         """Return the value of a rule and why it has none, and count the cost."""
         budget, value, failed = Budget(), None, ""
         try:
@@ -180,7 +180,7 @@ class Judge:
                 return duplicate(field, value) if is_shown else Cause("FieldValueDuplicate", "Duplicate value", field)
         return invalid(field, value, text) if is_shown else invalid_part(field, text)
 
-    def _message(self, program: Program, bindings: Mapping[str, Value]) -> tuple[str, str]:
+    def _message(self, program: CELProgram, bindings: Mapping[str, Value]) -> tuple[str, str]:
         """Evaluate `messageExpression`; return the message, and why the remaining rules are skipped.
 
         The message is empty if the expression makes none, the reason unless the cost budget is spent.

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from embedded_apiserver.causes import forbidden, invalid
-from embedded_apiserver.cel.program import Program
+from embedded_apiserver.cel.program import CELProgram
 from embedded_apiserver.cel.ranges import MOST
 from embedded_apiserver.custom.validations.compiled import RULES, Compiled, compiled_rules, rule_node
 from embedded_apiserver.custom.validations.declared import declared
@@ -38,7 +38,7 @@ _WITHOUT_TYPE = (
 )
 
 
-class _Place(NamedTuple):
+class _WrittenPlace(NamedTuple):
     """The place of a schema.
 
     Attributes:
@@ -66,7 +66,7 @@ class _Written:
         self._total = 0
         self._costs: list[tuple[int, str]] = []
 
-    def causes(self, schema: Raw, place: _Place) -> Iterator[Cause]:
+    def causes(self, schema: Raw, place: _WrittenPlace) -> Iterator[Cause]:
         yield from self._below(schema, place)
         if not schema.get(RULES) or any(fault.startswith(str(place.path)) for fault in self._refused):
             return
@@ -79,9 +79,9 @@ class _Written:
         for index, rule in enumerate(rules):
             yield from self._of_rule(rule, f"{place.path}.{RULES}[{index}]", repeated, place.uncorrelated)
 
-    def _below(self, schema: Raw, place: _Place) -> Iterator[Cause]:
+    def _below(self, schema: Raw, place: _WrittenPlace) -> Iterator[Cause]:
         values, items = schema.get("additionalProperties"), schema.get("items")
-        inner = _Place(place.path, _repeated(schema, place.repeated), place.uncorrelated)
+        inner = _WrittenPlace(place.path, _repeated(schema, place.repeated), place.uncorrelated)
         if isinstance(values, Mapping):
             yield from self.causes(values, inner._replace(path=place.path.below(".additionalProperties")))
         for name, child in schema.get("properties", {}).items():
@@ -135,7 +135,7 @@ def rule_causes(schema: Raw, path: Path, refused: Sequence[str]) -> Iterator[Cau
         refused: The paths in the schema that have other validation errors.
     """
     written = _Written(refused)
-    yield from written.causes(schema, _Place(path, is_root=True))
+    yield from written.causes(schema, _WrittenPlace(path, is_root=True))
     yield from written.of_total(str(path))
 
 
@@ -159,7 +159,7 @@ def default_causes(schema: Raw, path: Path, judge: Judge, *, is_root: bool) -> I
         yield from judge.new(node, schema["default"], path)
 
 
-def _estimate(program: Program | None) -> int:
+def _estimate(program: CELProgram | None) -> int:
     return 0 if program is None else program.estimate().most
 
 

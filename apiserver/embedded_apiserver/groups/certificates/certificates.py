@@ -26,7 +26,7 @@ _UNKNOWN_ALGORITHM = "x509: cannot verify signature: algorithm unimplemented"
 _SEQUENCE = b"\x30"
 
 
-class Unreadable(ValueError):
+class UnreadableRequest(ValueError):
     """A text is not a certificate request; the message gives the reason."""
 
 
@@ -34,7 +34,7 @@ def request_problem(encoded: str) -> str:
     """Return the error of a certificate request, in base64; empty if it is valid and signed by its own key."""
     try:
         request = _parsed(encoded)
-    except Unreadable as error:
+    except UnreadableRequest as error:
         return str(error)
     if request.is_signature_valid:
         return ""
@@ -58,11 +58,11 @@ def _parsed(encoded: str) -> CertificateSigningRequest:
     from cryptography import x509
 
     if not (der := _first(base64.b64decode(encoded), _BEGIN, _END)):
-        raise Unreadable(_NO_REQUEST)
+        raise UnreadableRequest(_NO_REQUEST)
     try:
         return x509.load_der_x509_csr(der)
     except ValueError as error:
-        raise Unreadable(_NO_STRUCTURE if der[:1] != _SEQUENCE else f"x509: {error}") from error
+        raise UnreadableRequest(_NO_STRUCTURE if der[:1] != _SEQUENCE else f"x509: {error}") from error
 
 
 def _first(pem: bytes, begin: bytes, end: bytes) -> bytes:

@@ -26,7 +26,7 @@ _NOT_EPHEMERAL = (
 
 
 @attrs.frozen
-class Surroundings:
+class ContainerSurroundings:
     """The facts about a pod on which the validation of its containers depends.
 
     Attributes:
@@ -44,7 +44,7 @@ class Surroundings:
     host_users: bool
 
 
-def containers(given: Sequence[Object], place: str, pod: Surroundings) -> Iterator[Cause]:
+def containers(given: Sequence[Object], place: str, pod: ContainerSurroundings) -> Iterator[Cause]:
     """Return the validation errors of the containers of a pod, which needs at least one."""
     if not given:
         yield required(place)
@@ -62,7 +62,7 @@ def containers(given: Sequence[Object], place: str, pod: Surroundings) -> Iterat
 
 
 def init_containers(
-    given: Sequence[Object], others: Sequence[Object], place: str, pod: Surroundings
+    given: Sequence[Object], others: Sequence[Object], place: str, pod: ContainerSurroundings
 ) -> Iterator[Cause]:
     """Return the validation errors of the init containers of a pod; `others` are its containers."""
     seen = {one.get("name", "") for one in others}
@@ -89,7 +89,7 @@ def init_containers(
                 yield invalid(f"{field}.resizePolicy[{number}].restartPolicy", "RestartContainer", text)
 
 
-def ephemeral_containers(spec: Object, place: str, pod: Surroundings) -> Iterator[Cause]:
+def ephemeral_containers(spec: Object, place: str, pod: ContainerSurroundings) -> Iterator[Cause]:
     """Return the validation errors of the ephemeral containers of a pod."""
     given = spec.get("ephemeralContainers") or ()
     if not given:
@@ -123,7 +123,7 @@ def padded_image(container: Object, place: str) -> list[Cause]:
     return [invalid(f"{place}.image", image, "must not have leading or trailing whitespace")]
 
 
-def _common(container: Object, place: str, pod: Surroundings) -> Iterator[Cause]:
+def _common(container: Object, place: str, pod: ContainerSurroundings) -> Iterator[Cause]:
     if name := container.get("name"):
         yield from label(name, f"{place}.name")
     else:

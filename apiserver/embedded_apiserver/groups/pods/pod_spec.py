@@ -50,7 +50,7 @@ def pod_spec(spec: Object, place: str, metadata: Object | None = None) -> Iterat
     claims = [one["name"] for one in spec.get("resourceClaims") or () if one.get("name")]
     if "resourceClaims" in spec:
         yield from _resource_claims(spec["resourceClaims"] or (), f"{place}.resourceClaims")
-    pod = containers.Surroundings(
+    pod = containers.ContainerSurroundings(
         volumes=known,
         claims=claims,
         grace=spec.get("terminationGracePeriodSeconds"),

@@ -29,7 +29,7 @@ PORTAL_TEXT = (
 )
 
 
-class Source(NamedTuple):
+class VolumeSource(NamedTuple):
     """A type of volume source, with its validation.
 
     Attributes:
@@ -47,7 +47,7 @@ class Source(NamedTuple):
     joins: bool = False
 
 
-def only_source(part: Object, place: str, sources: Iterable[Source], count: int = 0) -> Iterator[Cause]:
+def only_source(part: Object, place: str, sources: Iterable[VolumeSource], count: int = 0) -> Iterator[Cause]:
     """Return the validation errors of a volume's source, and one for each further source: exactly one is allowed."""
     for source in sources:
         if (value := part.get(source.name)) is None:

@@ -13,7 +13,7 @@ from embedded_apiserver.checks.resources import quantity
 from embedded_apiserver.groups.pods import sources
 from embedded_apiserver.groups.pods.claim_spec import claim_template
 from embedded_apiserver.groups.pods.projections import FILE_MODE, downward_file, is_mode, key_to_path, projected
-from embedded_apiserver.groups.pods.sources import Source, only_source
+from embedded_apiserver.groups.pods.sources import VolumeSource, only_source
 from embedded_apiserver.objects import Object
 from embedded_apiserver.status import Cause
 
@@ -109,33 +109,33 @@ def _image(source: Object, place: str) -> Iterator[Cause]:
 
 
 _SOURCES = (
-    Source("hostPath", sources.host_path),
-    Source("gitRepo", sources.git_repo),
-    Source("gcePersistentDisk", sources.disk("pdName"), place="persistentDisk"),
-    Source("awsElasticBlockStore", sources.disk("volumeID")),
-    Source("secret", _files("secretName")),
-    Source("nfs", sources.nfs),
-    Source("iscsi", sources.iscsi),
-    Source("glusterfs", sources.fields("endpoints", "path")),
-    Source("flocker", sources.flocker),
-    Source("persistentVolumeClaim", sources.fields("claimName")),
-    Source("rbd", sources.fields("monitors", "image")),
-    Source("cinder", sources.cinder),
-    Source("cephfs", sources.fields("monitors"), other="cephFS"),
-    Source("quobyte", sources.quobyte),
-    Source("downwardAPI", _downward, other="downwarAPI"),
-    Source("fc", sources.fibre_channel),
-    Source("flexVolume", sources.flex),
-    Source("configMap", _files("name")),
-    Source("azureFile", sources.fields("secretName", "shareName")),
-    Source("vsphereVolume", sources.fields("volumePath")),
-    Source("photonPersistentDisk", sources.fields("pdID")),
-    Source("portworxVolume", sources.fields("volumeID")),
-    Source("azureDisk", sources.azure_disk),
-    Source("storageos", sources.storage_os("name")),
-    Source("projected", _projected),
-    Source("scaleIO", sources.fields("gateway", "system", "volumeName")),
-    Source("csi", sources.csi),
-    Source("ephemeral", _ephemeral),
-    Source("image", _image),
+    VolumeSource("hostPath", sources.host_path),
+    VolumeSource("gitRepo", sources.git_repo),
+    VolumeSource("gcePersistentDisk", sources.disk("pdName"), place="persistentDisk"),
+    VolumeSource("awsElasticBlockStore", sources.disk("volumeID")),
+    VolumeSource("secret", _files("secretName")),
+    VolumeSource("nfs", sources.nfs),
+    VolumeSource("iscsi", sources.iscsi),
+    VolumeSource("glusterfs", sources.fields("endpoints", "path")),
+    VolumeSource("flocker", sources.flocker),
+    VolumeSource("persistentVolumeClaim", sources.fields("claimName")),
+    VolumeSource("rbd", sources.fields("monitors", "image")),
+    VolumeSource("cinder", sources.cinder),
+    VolumeSource("cephfs", sources.fields("monitors"), other="cephFS"),
+    VolumeSource("quobyte", sources.quobyte),
+    VolumeSource("downwardAPI", _downward, other="downwarAPI"),
+    VolumeSource("fc", sources.fibre_channel),
+    VolumeSource("flexVolume", sources.flex),
+    VolumeSource("configMap", _files("name")),
+    VolumeSource("azureFile", sources.fields("secretName", "shareName")),
+    VolumeSource("vsphereVolume", sources.fields("volumePath")),
+    VolumeSource("photonPersistentDisk", sources.fields("pdID")),
+    VolumeSource("portworxVolume", sources.fields("volumeID")),
+    VolumeSource("azureDisk", sources.azure_disk),
+    VolumeSource("storageos", sources.storage_os("name")),
+    VolumeSource("projected", _projected),
+    VolumeSource("scaleIO", sources.fields("gateway", "system", "volumeName")),
+    VolumeSource("csi", sources.csi),
+    VolumeSource("ephemeral", _ephemeral),
+    VolumeSource("image", _image),
 )

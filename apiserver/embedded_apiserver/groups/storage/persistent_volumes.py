@@ -14,7 +14,7 @@ from embedded_apiserver.checks.resources import quantity
 from embedded_apiserver.checks.selectors import node_selector
 from embedded_apiserver.groups.pods import sources
 from embedded_apiserver.groups.pods.claim_spec import VOLUME_MODES, access_modes
-from embedded_apiserver.groups.pods.sources import Source, driver_name, only_source
+from embedded_apiserver.groups.pods.sources import VolumeSource, driver_name, only_source
 from embedded_apiserver.objects import Object, part
 from embedded_apiserver.status import Cause
 from embedded_apiserver.typed.go_structs import difference, shown
@@ -115,7 +115,7 @@ def _capacity(capacity: Object) -> Iterator[Cause]:
 
 
 def _source(spec: Object, name: str, place: str = "spec") -> Iterator[Cause]:
-    own = (*_BEFORE, Source("iscsi", sources.persistent_iscsi(name)), *_AFTER)
+    own = (*_BEFORE, VolumeSource("iscsi", sources.persistent_iscsi(name)), *_AFTER)
     yield from only_source(spec, place, own)
     given = [source.name for source in own if spec.get(source.name) is not None]
     if given[:1] == ["local"] and (place != "spec" or spec.get("nodeAffinity") is None):
@@ -170,29 +170,29 @@ def _csi(source: Object, place: str) -> Iterator[Cause]:
 
 
 _BEFORE = (
-    Source("hostPath", sources.host_path),
-    Source("gcePersistentDisk", sources.disk("pdName"), place="persistentDisk"),
-    Source("awsElasticBlockStore", sources.disk("volumeID")),
-    Source("glusterfs", _glusterfs),
-    Source("flocker", sources.flocker),
-    Source("nfs", sources.nfs),
-    Source("rbd", sources.fields("monitors", "image")),
-    Source("quobyte", sources.quobyte),
-    Source("cephfs", sources.fields("monitors"), other="cephFS"),
+    VolumeSource("hostPath", sources.host_path),
+    VolumeSource("gcePersistentDisk", sources.disk("pdName"), place="persistentDisk"),
+    VolumeSource("awsElasticBlockStore", sources.disk("volumeID")),
+    VolumeSource("glusterfs", _glusterfs),
+    VolumeSource("flocker", sources.flocker),
+    VolumeSource("nfs", sources.nfs),
+    VolumeSource("rbd", sources.fields("monitors", "image")),
+    VolumeSource("quobyte", sources.quobyte),
+    VolumeSource("cephfs", sources.fields("monitors"), other="cephFS"),
 )
 _AFTER = (
-    Source("cinder", _with_secret(sources.fields("volumeID"), "name", "namespace")),
-    Source("fc", sources.fibre_channel),
-    Source("flexVolume", sources.flex, joins=True),
-    Source("azureFile", _azure_file),
-    Source("vsphereVolume", sources.fields("volumePath")),
-    Source("photonPersistentDisk", sources.fields("pdID")),
-    Source("portworxVolume", sources.fields("volumeID")),
-    Source("azureDisk", sources.azure_disk),
-    Source("scaleIO", sources.fields("gateway", "system", "volumeName")),
-    Source("local", _local),
-    Source("storageos", sources.storage_os("name", "namespace")),
-    Source("csi", _csi),
+    VolumeSource("cinder", _with_secret(sources.fields("volumeID"), "name", "namespace")),
+    VolumeSource("fc", sources.fibre_channel),
+    VolumeSource("flexVolume", sources.flex, joins=True),
+    VolumeSource("azureFile", _azure_file),
+    VolumeSource("vsphereVolume", sources.fields("volumePath")),
+    VolumeSource("photonPersistentDisk", sources.fields("pdID")),
+    VolumeSource("portworxVolume", sources.fields("volumeID")),
+    VolumeSource("azureDisk", sources.azure_disk),
+    VolumeSource("scaleIO", sources.fields("gateway", "system", "volumeName")),
+    VolumeSource("local", _local),
+    VolumeSource("storageos", sources.storage_os("name", "namespace")),
+    VolumeSource("csi", _csi),
 )
 _SOURCES = ("iscsi", *(source.name for source in (*_BEFORE, *_AFTER)))
 

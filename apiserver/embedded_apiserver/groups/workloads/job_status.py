@@ -16,7 +16,7 @@ _NUMBERS = ("active", "succeeded", "failed", "ready", "terminating")
 _PLACE = "status.conditions"
 
 
-class _Status:
+class _JobStatus:
     """A status of a job, and what its conditions say."""
 
     def __init__(self, job: Object) -> None:
@@ -40,7 +40,7 @@ class _Status:
 
 def job_status_change(old: Object, new: Object) -> Iterator[Cause]:
     """Return the validation errors of an update of a Job's status."""
-    was, now, spec = _Status(old), _Status(new), part(new, "spec")
+    was, now, spec = _JobStatus(old), _JobStatus(new), part(new, "spec")
     changed = {name for name in {*was.fields, *now.fields} if was.fields.get(name) != now.fields.get(name)}
     yield from non_negative(now.fields, "status", *_NUMBERS)
     yield from _uncounted(now)
@@ -63,7 +63,7 @@ def job_status_change(old: Object, new: Object) -> Iterator[Cause]:
     yield from _transitions(was, now, spec)
 
 
-def _uncounted(now: _Status) -> Iterator[Cause]:
+def _uncounted(now: _JobStatus) -> Iterator[Cause]:
     uncounted, seen = now.fields.get("uncountedTerminatedPods") or {}, set()
     for name in ("succeeded", "failed"):
         for index, uid in enumerate(uncounted.get(name) or ()):
@@ -75,7 +75,7 @@ def _uncounted(now: _Status) -> Iterator[Cause]:
             seen.add(uid)
 
 
-def _outcomes(was: _Status, now: _Status, changed: set[str]) -> Iterator[Cause]:
+def _outcomes(was: _JobStatus, now: _JobStatus, changed: set[str]) -> Iterator[Cause]:
     complete_changed, failed_changed = was.complete != now.complete, was.failed != now.failed
     end, start = now.fields.get("completionTime"), now.fields.get("startTime")
     if (complete_changed or failed_changed) and now.complete and now.failed:
@@ -97,7 +97,7 @@ def _outcomes(was: _Status, now: _Status, changed: set[str]) -> Iterator[Cause]:
         yield invalid_part(_PLACE, text)
 
 
-def _finished(was: _Status, now: _Status, changed: set[str], spec: Object) -> Iterator[Cause]:
+def _finished(was: _JobStatus, now: _JobStatus, changed: set[str], spec: Object) -> Iterator[Cause]:
     if not now.finished:
         return
     is_new, active = was.finished != now.finished, now.fields.get("active", 0)
@@ -112,7 +112,7 @@ def _finished(was: _Status, now: _Status, changed: set[str], spec: Object) -> It
         yield invalid("status.uncountedTerminatedPods", value, "must be empty for finished job")
 
 
-def _indexes(now: _Status, changed: set[str], spec: Object) -> Iterator[Cause]:
+def _indexes(now: _JobStatus, changed: set[str], spec: Object) -> Iterator[Cause]:
     completed, failed = now.fields.get("completedIndexes", ""), now.fields.get("failedIndexes")
     completions, limit = spec.get("completions"), spec.get("backoffLimitPerIndex")
     if "completedIndexes" in changed and completions is not None:
@@ -138,7 +138,7 @@ def _readable(name: str, text: str, completions: int) -> Iterator[Cause]:
         yield invalid(f"status.{name}", text, f"error parsing {name}: {error}")
 
 
-def _transitions(was: _Status, now: _Status, spec: Object) -> Iterator[Cause]:
+def _transitions(was: _JobStatus, now: _JobStatus, spec: Object) -> Iterator[Cause]:
     for kind in ("Failed", "Complete", "FailureTarget"):
         if was.has(kind) and not now.has(kind):
             yield invalid_part(_PLACE, f"cannot disable the terminal {kind}=True condition")
