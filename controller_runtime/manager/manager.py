@@ -134,7 +134,8 @@ class Manager:
         incidents: Incidents | None = None,
     ) -> None:
         check_grace(grace)
-        self.host, self.namespace, self.declared = host, namespace, list[Right]()
+        self.host = self._bare_host = host
+        self.namespace, self.declared = namespace, list[Right]()
         self.transport = CountingTransport(host, observed(self, transport))
         options = CacheOptions(patience=patience or Patience(), reachable=self.transport.reachable)
         self.informers = Informers(host, self.transport, options, transforms=transforms, namespace=namespace)
@@ -326,7 +327,8 @@ class Manager:
             UsageError: The component has a recorder already, or the manager is stopping or has stopped.
         """
         # Its client is not bound to the leadership's deadline: events of the time when we led may be written later.
-        recorder = EventRecorder(self.host, Client(self.host, self.transport), component=component, api=api)
+        # It combines events in a memory of its own, so its times and names are no part of a recorded reconcile.
+        recorder = EventRecorder(self._bare_host, Client(self._bare_host, self.transport), component=component, api=api)
         self.add(recorder)
         return recorder
 

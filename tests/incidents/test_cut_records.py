@@ -80,6 +80,23 @@ def test_values_of_a_secret_that_is_left_out_are_replaced_in_what_is_kept(read: 
     assert decode(raw, "file").is_cut
 
 
+@pytest.mark.parametrize("read", [by_get, by_list, by_request])
+def test_a_reconcile_that_does_nothing_but_read_a_small_secret_keeps_no_value(read: Callable[[Manager], Any]) -> None:
+    def setup(manager: Manager) -> None:
+        manager.lister(SECRETS, dict, namespace="default")
+        acting(lambda manager, request: read(manager) and None)(manager)
+
+    with recorded(setup) as recording:
+        recording.user.create(SECRETS, secret())
+        recording.simulation.settle()
+        recording.create()
+        raw = recording.first().file()
+
+    assert raw is not None
+    assert base64.b64encode(VALUE.encode()) not in raw
+    assert not decode(raw, "file").is_cut
+
+
 def test_confidential_values_of_an_object_that_is_left_out_are_replaced() -> None:
     def act(manager: Manager, request: Request) -> None:
         log.warning("read", password=base64.b64decode(by_get(manager)).decode())

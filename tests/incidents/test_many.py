@@ -124,7 +124,7 @@ def test_a_change_in_one_field_lists_the_records_that_it_touches_and_no_others(
     assert "  sizes: PATCH configmaps: .metadata.annotations.kind\n" in ended.stdout
     assert "  sizes: PATCH configmaps: sent now\n" in ended.stdout  # after its own write, there was nothing to do
     assert ended.stdout.count("3 of sizes differ, such as ") == ended.stdout.count(" differ, such as ") == 2
-    assert "2 of counting undecided: the version that recorded it does not repeat it either" in ended.stdout
+    assert "2 of counting undecided: the present version does not repeat it either" in ended.stdout
     suite = ElementTree.parse("out.xml").getroot()
     failed = [case for case in suite if case.find("failure") is not None]
     assert [*map(len, (failed, suite))] == [6, int(suite.attrib["tests"])]

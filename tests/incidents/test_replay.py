@@ -288,6 +288,21 @@ def test_a_second_read_of_a_key_gets_the_second_answer() -> None:
     assert replay(incident_of(acting(act)), acting(act)).verdict is Verdict.SAME
 
 
+def test_events_are_no_part_of_a_record() -> None:
+    def setup(manager: Manager) -> None:
+        events = manager.recorder("maps")
+
+        def act(manager: Manager, request: Request) -> None:
+            events.event(maps_of(manager).get(request), "Normal", "Seen", "seen", resource=CONFIG_MAPS)
+
+        acting(act)(manager)
+
+    incident = incident_of(setup)
+
+    assert (incident.seed, len(incident.steps)) == ("", 1)
+    assert replay(incident, setup).verdict is Verdict.SAME
+
+
 def test_values_of_secrets_are_replayed_as_their_stand_ins() -> None:
     def act(manager: Manager, request: Request) -> None:
         made = {"metadata": {"name": "s"}, "stringData": {"password": "correct horse"}}

@@ -18,6 +18,7 @@ from controller_runtime.testing.replay.comparing import Replayed, Verdict
 from controller_runtime.testing.replay.file import read
 from controller_runtime.testing.replay.run import replay
 from controller_runtime.testing.replay.telling import told, why_undecided
+from controller_runtime.testing.simulation.process import pinned
 
 
 class Fate(enum.Enum):
@@ -108,6 +109,11 @@ def replay_all(files: Iterable[Path], setup: Setup, allowed: Allowed, before: Se
         before: The version that recorded them, if it is there. A record that differs is replayed by it as well: if that
             one differs, too, the record depends on something that it does not have, and is undecided.
     """
+    with pinned():  # once for all, since to be moved to another CPU and back is a tenth of a replay
+        yield from _replayed(files, setup, allowed, before)
+
+
+def _replayed(files: Iterable[Path], setup: Setup, allowed: Allowed, before: Setup | None) -> Iterator[One]:
     shown: set[tuple[str, ...]] = set()
     for path in files:
         try:
@@ -140,7 +146,7 @@ def _one(path: Path, incident: Incident, setup: Setup, before: Setup | None) -> 
     return One(path, name, Fate.DIFFERS, changes_of(replayed), text=told(replayed))
 
 
-STATE = "the version that recorded it does not repeat it either: it keeps state between reconciles"
+STATE = "the present version does not repeat it either: it keeps state between reconciles, or did not record it"
 
 
 def _repeats(incident: Incident, before: Setup) -> bool:

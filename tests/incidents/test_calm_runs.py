@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calm runs of the bundled controllers: their records replay to equal writes, but for those that keep state."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from kit.controllers import bundled_programs as bundled
+
+from apimachinery.objects import ObjectKey
+from controller_runtime.controller.controller import Controller
+from controller_runtime.manager.manager import Manager, Setup
+from controller_runtime.resources import NODES
+from controller_runtime.testing import EmbeddedCluster, Simulation, a_node
+from controller_runtime.testing.replay.comparing import Verdict
+from controller_runtime.testing.replay.run import replay
+from controllers.election.lease_candidate_election import lease_candidate_election
+from controllers.expiry.apiserver_lease_gc import apiserver_lease_gc
+from controllers.expiry.lease_candidate_gc import lease_candidate_gc
+from controllers.node_lifecycle.node_lifecycle import node_lifecycle
+from controllers.node_ttl import node_ttl
+from controllers.taint_eviction.taint_eviction import taint_eviction
+
+pytestmark = pytest.mark.once
+
+Run = Callable[[Simulation, EmbeddedCluster], None]
+
+MOST = 60
+"""Records of a run that are replayed: the others of the longest run are alike."""
+
+
+def run_node_ttl(sim: Simulation, cluster: EmbeddedCluster) -> None:
+    cluster.manager.add(node_ttl(cluster.manager))
+    cluster.start()
+    for number in range(3):
+        cluster.user.create(NODES, a_node(f"n{number}"))
+        sim.advance(1.0)
+    cluster.user.patch(NODES, ObjectKey("n0"), {"metadata": {"annotations": {"node.alpha.kubernetes.io/ttl": "7"}}})
+    sim.advance(1.0)
+
+
+def adding(make: Callable[[Manager], Controller]) -> Setup:
+    def setup(manager: Manager) -> None:
+        manager.add(make(manager))
+
+    return setup
+
+
+BY_READS: dict[str, tuple[Run, Setup]] = {
+    "apiserver lease gc": (bundled.run_lease_gc, adding(apiserver_lease_gc)),
+    "lease candidate gc": (bundled.run_candidate_gc, adding(lease_candidate_gc)),
+    "lease candidate election": (bundled.run_election, adding(lease_candidate_election)),
+    "node ttl": (run_node_ttl, adding(node_ttl)),
+    "taint eviction": (bundled.run_taint_eviction, adding(taint_eviction)),
+}
+"""Controllers that decide by their reads alone."""
+
+BY_STATE: dict[str, tuple[Run, Setup]] = {
+    "node lifecycle": (bundled.run_node_lifecycle, adding(node_lifecycle)),
+}
+"""Controllers that also decide by what they keep between reconciles, such as the monitor of nodes."""
+
+
+def verdicts(sim: Simulation, run: Run, setup: Setup) -> Counter[Verdict]:
+    """Replay the records of a run, and return the number of each verdict."""
+    with EmbeddedCluster(sim.host("program"), record=[]) as cluster:
+        run(sim, cluster)
+        recorder = cluster.manager.incident_recorder
+    assert recorder is not None
+    every = recorder.all()
+    return Counter(replay(each.incident(), setup).verdict for each in every[:: 1 + len(every) // MOST])
+
+
+@pytest.mark.parametrize(("run", "setup"), BY_READS.values(), ids=[*BY_READS])
+def test_records_of_a_controller_that_decides_by_its_reads_replay_to_equal_writes(
+    simulation: Simulation, run: Run, setup: Setup
+) -> None:
+    found = verdicts(simulation, run, setup)
+
+    assert {*found} == {Verdict.SAME}
+    assert found.total() > 1
+
+
+@pytest.mark.parametrize(("run", "setup"), BY_STATE.values(), ids=[*BY_STATE])
+def test_a_controller_that_keeps_state_is_found_by_replaying_its_own_calm_run(
+    simulation: Simulation, run: Run, setup: Setup
+) -> None:
+    assert verdicts(simulation, run, setup)[Verdict.DIFFERS]
