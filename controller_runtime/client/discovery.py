@@ -60,35 +60,39 @@ class Discovery:
 
     Args:
         host: The source of the time, to tell the age of discovery documents.
-        fetch: Requests a document; gets its path and the `Accept` header.
 
     Threads: any.
     """
 
-    def __init__(self, host: Host, fetch: Fetch) -> None:
+    def __init__(self, host: Host) -> None:
         self._now = host.monotonic
-        self._fetch = fetch
         # Guards the two fields below; never held during a request.
         self._lock = host.lock("discovery")
         self._known = Discovered((), {})
         self._asked_at = -_FRESH
 
-    def resource(self, name: str, api_version: str = "") -> Resource[Any]:
-        """Return the resource of that name; see `Client.resource`."""
+    def resource(self, fetch: Fetch, name: str, api_version: str = "") -> Resource[Any]:
+        """Return the resource of that name; see `Client.resource`.
+
+        Args:
+            fetch: Requests a document, within the limits of the client that asks.
+            name: As for the client.
+            api_version: As for the client.
+        """
         with self._lock:
             known, is_fresh = self._known, self._now() - self._asked_at < _FRESH
         found = _find(known, name, api_version)
         if found is None and not (is_fresh and known.found):
-            known = self._ask()
+            known = self._ask(fetch)
             found = _find(known, name, api_version)
         if found is None:
             raise NotFound(_missing(known, name, api_version), code=404, reason="NotFound")
         return found
 
-    def _ask(self) -> Discovered:
+    def _ask(self, fetch: Fetch) -> Discovered:
         asked_at = self._now()
         try:
-            known = discovered(self._fetch)
+            known = discovered(fetch)
         except (LookupError, TypeError, AttributeError) as error:
             raise DecodeError(f"the server's discovery documents are malformed: {error!r}") from error
         with self._lock:

@@ -63,9 +63,9 @@ class ClientReads:
         if request_timeout <= 0:
             raise ValueError(f"request_timeout ({request_timeout}) must be positive")
         self._list_bounds = list_bounds or ListBounds()
-        calls = ClientCalls(host, transport, request_timeout, user_agent or default_user_agent(host), Warnings(host))
-        self._calls = calls
-        self._discovery = Discovery(host, lambda path, accept: calls.call("GET", path, accept=accept))
+        agent = user_agent or default_user_agent(host)
+        self._calls = ClientCalls(host, transport, request_timeout, agent, Warnings(host))
+        self._discovery = Discovery(host)  # that of copies, too, so that what one of them has read is known to all
 
     @property
     def host(self) -> Host:
@@ -144,7 +144,8 @@ class ClientReads:
         Raises:
             NotFound: The server does not serve such a kind. The message names the groups whose discovery failed.
         """
-        return self._discovery.resource(name, api_version)
+        calls = self._calls
+        return self._discovery.resource(lambda path, accept: calls.call("GET", path, accept=accept), name, api_version)
 
     @overload
     def get(self, resource: Kind[T], key: ObjectKey) -> T: ...

@@ -263,7 +263,8 @@ class Controller:
             UsageError: The controller was started, is shared already, or reconciles by coroutines.
         """
         plain(f"{self.name}: share", shared)
-        if self._has_begun or self._is_shared or isinstance(self._reconciler, AsyncReconciler):
+        # Its workers, which a warm-up makes before they are started, keep the reconciler that they were made with.
+        if self._running is not None or self._is_shared or isinstance(self._reconciler, AsyncReconciler):
             raise UsageError(
                 f"controller {self.name} cannot be shared: it runs, is shared, or reconciles by coroutines"
             )

@@ -79,5 +79,6 @@ class ManagerCaches:
             collection = attrs.evolve(informer.collection, resource=informer.resource.only_metadata())
             return ListWatch(self._host, self._transport, collection)
 
+        audit = CacheAudit(self._host, self._informers, source_of, every=every, most_objects=most_objects)
         self.is_audited = True
-        return CacheAudit(self._host, self._informers, source_of, every=every, most_objects=most_objects)
+        return audit

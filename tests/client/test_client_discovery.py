@@ -100,6 +100,20 @@ def test_a_version_can_be_said_where_there_are_several(host: SimulatedHost, tran
         client.resource("Event", "apps/v1")
 
 
+def test_a_copy_asks_for_kinds_within_its_own_limits_and_shares_what_was_read(
+    host: SimulatedHost, transport: RecordingTransport
+) -> None:
+    client = Client(host, transport)
+    late = client.until(host.monotonic() - 1.0)
+
+    with pytest.raises(ConnectionLost, match="its deadline has passed"):
+        late.resource("Node")
+    assert transport.requests == []
+
+    assert client.resource("Node") == NODES
+    assert late.resource("Pod").plural == "pods"
+
+
 def test_a_discovered_kind_is_read_and_written_as_dicts(host: SimulatedHost, transport: RecordingTransport) -> None:
     client = Client(host, transport)
     maps = client.resource("ConfigMap")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from apimachinery.errors import CacheSyncTimeout
+from apimachinery.errors import CacheSyncTimeout, UsageError
 from apimachinery.http import HTTPRequest
 from apimachinery.stop import Stop, spawn
 from controller_runtime.api.resources import NODES
@@ -116,6 +116,26 @@ def test_sources_that_are_added_to_a_warm_controller_are_attached_at_once(sim: S
     leader.stop.set()
     sim.advance(3.0)
     assert sim.threads() == []
+
+
+def test_a_warm_controller_cannot_be_shared_since_its_workers_have_their_reconciler(
+    sim: Simulation, server: APIServer
+) -> None:
+    leader, other = (Replica.on(server, sim.host(name)) for name in ("r0", "r1"))
+    leader.start()
+    sim.advance(5.0)
+    controller = other.controller("c").watch(NODES).shareable(other.manager.lister(NODES, dict))
+    other.manager.add(controller)
+    ring = other.manager.ring("ring")
+    other.start()
+    sim.advance(5.0)
+
+    with pytest.raises(UsageError, match="controller c cannot be shared"):
+        ring.share(controller)
+    assert controller.needs_leader
+    leader.stop.set()
+    other.stop.set()
+    sim.advance(30.0)
 
 
 def test_a_warm_up_that_cannot_end_fails_the_run(sim: Simulation, server: APIServer) -> None:

@@ -26,6 +26,16 @@ def test_a_program_on_a_cluster_audits_its_caches_unless_told_not_to(
     assert manager.caches.is_audited is audited
 
 
+def test_an_audit_that_was_refused_is_none(sim: Simulation) -> None:
+    host = sim.host("program")
+    manager = Manager(host, InProcessTransport(host, APIServer(host)))
+
+    with pytest.raises(ValueError, match="must be positive"):
+        manager.audit_caches(every=0.0)
+
+    assert manager.caches.is_audited is False
+
+
 def test_what_a_setup_says_about_the_audit_stays(sim: Simulation) -> None:
     host = sim.host("program")
     manager = Manager(host, InProcessTransport(host, APIServer(host)))
