@@ -42,6 +42,7 @@ MAY_TOUCH_THE_SYSTEM = (
     "controller_runtime/testing/simulation/*.py",
     "controller_runtime/testing/replay/sources.py",  # notices user code that does
     "controller_runtime/testing/tcp_proxy.py",
+    "controller_runtime/testing/perturbation/others/proxying.py",
     "embedded_apiserver/shell/*.py",
     "embedded_apiserver/__main__.py",
     "controller_runtime/client/http/*.py",
