@@ -51,6 +51,7 @@ class Changes:
     Attributes:
         states: The states of the server.
         steps: How many acts of the story were begun.
+        rests: How often the world came to rest; a restart at rest counts, since what was there is not to go then.
         is_over: Whether the story has been told.
         fired: Whether something was held back.
 
@@ -69,7 +70,7 @@ class Changes:
         outsides: Outsides,
     ) -> None:
         self.states = States(server)
-        self.steps = 0
+        self.steps = self.rests = 0
         self.is_over = self.fired = False
         self._server, self._seen, self._run, self._trigger, self._quiet = server, seen, run, trigger, quiet
         self._properties, self._outsides = properties, outsides
@@ -101,7 +102,7 @@ class Changes:
         with self._lock:
             landed = [
                 Landed(
-                    self.reached, Name(outside, each.key), writer, number, self.steps, len(self._run.rests),
+                    self.reached, Name(outside, each.key), writer, number, self.steps, self.rests,
                     each.fields, each.creates, each.deletes,
                 )
                 for each in found
@@ -141,8 +142,7 @@ class Changes:
             self.states.note(resource, change)
             if resource.partition(".")[0] in UNREAD:
                 return
-            rests = len(self._run.rests)
-            found = landed_of(resource, change, self.states.first, WRITER.get(), self.steps, rests)
+            found = landed_of(resource, change, self.states.first, WRITER.get(), self.steps, self.rests)
             self._run.landed.append(found)
             self._properties.note(resource, change, found.writer, self.steps)
             self._counts[resource] += 1

@@ -79,9 +79,7 @@ class Trial:
         self._calm = calm = None if baseline is None else baseline.run
         self.trigger: Point | None = None if plan is None or calm is None else trigger_of(plan, calm)
         self._pause = Stop(host, "pause of a perturbed run").wait
-        self._is_survey = is_survey
-        self._act = ""
-        self._ends = 0
+        self._is_survey, self._act, self._ends = is_survey, "", 0
         self._is_astray = self.is_perturbed = self._is_passing = False
         self.refused: list[Act] = []
         self.fired = False
@@ -253,6 +251,7 @@ class Trial:
 
     def _start_again(self, trigger: AtRest, until: Until | None) -> None:
         self._fire()
+        self._changes.rests += 1  # what goes now was there at rest
         self._end_operator()
         if trigger.resource:
             self._changes.show_past(trigger)
