@@ -119,13 +119,7 @@ class Informer:
         self.portion = portion
         if portion is not None and isinstance(self.store, DividedStore):
             drop = self.store.drop_others
-
-            def drop_others() -> None:
-                self._delivery.drop(drop)
-                if bodies is not None:
-                    bodies.forget_others()
-
-            portion.drop_others = drop_others
+            portion.drop_others = lambda: self._drop_others(drop)
             portion.on_widened = self.reflector.relist
         self.audit = AuditTally()
         # Guards the two fields below.
@@ -245,6 +239,11 @@ class Informer:
         self._packing.run(stop, stops.program)
         warn_of_secrets(self._listwatch.collection)
         self.reflector.run(stop)
+
+    def _drop_others(self, drop: Callable[[], None]) -> None:
+        self._delivery.drop(drop)
+        if self.bodies is not None:
+            self.bodies.forget_others()
 
     def leave_share(self) -> None:
         """End the waits for this informer's share of the objects, because the informer is no longer used."""
