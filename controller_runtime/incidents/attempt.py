@@ -39,16 +39,16 @@ _UNCOUNTED = 64  # steps that are counted at a time
 
 @attrs.define
 class Source:
-    """The owner of attempts.
+    """The common data of the attempts of one controller.
 
     Attributes:
-        host: Its clock, and the source of seeds.
-        owner: The recorder.
+        host: The source of time and of seeds.
+        owner: The recorder to which the attempts belong.
         controller: The controller's name.
-        timeout: Seconds that one is allowed to take; None is any time.
+        timeout: The timeout of a reconcile in seconds; None for none.
         hides_all: Whether objects of any kind may have confidential values, and not Secrets alone.
         has_told: Whether it was said that one of its reconciles is not kept.
-        floor: Seconds that one must exceed to be one of the controller's slowest.
+        floor: Seconds that a reconcile must exceed to count as one of the controller's slowest.
     """
 
     host: Host
@@ -61,30 +61,28 @@ class Source:
 
 
 class RecordedAttempt:
-    """An `Attempt` that records reads, requests and answers, and changes none of them.
+    """An `Attempt` that records reads, requests and answers without changing them.
 
-    Each thread or coroutine of a controller has one, and gets a new one after each reconcile that did anything. It
-    keeps references alone. A step is a plain tuple: the function of `steps` that makes its value, and the arguments.
-    Bodies of cached objects are kept by reference as well, so as long as the cache holds an object its body is there
-    once. The bytes are counted, and what is too much is left out, at the end, and after every 64 steps.
+    Each thread or coroutine of a controller has one, and gets a new one after each reconcile with any recorded step. It
+    keeps only references: a step is a tuple of a function in `steps`, which makes the recorded value later, and its
+    arguments. The size in bytes is counted at the end, and after every 64 steps; steps beyond the limit are dropped.
 
     Args:
-        source: The owner.
+        source: The common data of the controller's attempts.
 
     Attributes:
         source: As given.
-        steps: Its steps, in order.
-        is_noted: Whether it has anything beside its steps.
-        is_open: Whether its reconcile runs. A step at any other time belongs to a thread that its reconcile left
-            behind, and is not noted.
-        lines: Its lines of the log: level, logger and text.
-        reasons: The reasons for which it is kept longer than others.
-        size: About how many bytes of it are kept, once it is counted.
-        bounds: What is left out of it, and whether it is confidential; None if it is small, and has seen no Secret.
-        seed: The seed of its random numbers; empty if it asked for none.
+        steps: The recorded steps, in order.
+        is_noted: Whether anything other than steps was recorded.
+        is_open: Whether the reconcile is running. A step at another time comes from a thread that outlived the
+            reconcile, and is not recorded.
+        lines: The logged lines: level, logger and text.
+        reasons: The reasons to keep the record longer than others.
+        size: The approximate size in bytes; known after `count`.
+        bounds: The dropped parts, and whether it is confidential; None if nothing was dropped and it has no Secret.
+        seed: The seed of the random numbers; empty if none were used.
 
-    Threads: those of its reconcile. Appending to a list is one operation; a size that two threads add to at once may be
-    too small by one step.
+    Threads: those of its reconcile. If two threads record at the same moment, the size may be too small by one step.
     """
 
     # Those that most attempts never change are the class's, so that a new attempt sets few.
@@ -157,7 +155,7 @@ class RecordedAttempt:
         return at
 
     def chance(self) -> random.Random:
-        """See `Attempt.chance`. The seed is drawn at the first use."""
+        """See `Attempt.chance`. The seed is chosen at the first use."""
         if not self.is_open:
             return self.source.host.random
         if self._chance is None:
@@ -167,7 +165,7 @@ class RecordedAttempt:
         return self._chance
 
     def state(self, name: str, snapshot: Callable[[], Any], restore: Callable[[Any], None]) -> None:
-        """See `Attempt.state`. The first one of a name counts."""
+        """See `Attempt.state`. Only the first state of each name is recorded."""
         if self.is_open and not any(step[0] is state_step and step[1] == name for step in self.steps):
             self._add((state_step, name, msgspec.json.encode(snapshot())))
 
@@ -178,7 +176,7 @@ class RecordedAttempt:
             self.reasons = [*self.reasons, reason]
 
     def log(self, level: str, logger: str, text: str) -> None:
-        """Note a line of the log."""
+        """Record a logged line."""
         if not self.is_open:
             return
         bounds = self._bound()
@@ -188,7 +186,7 @@ class RecordedAttempt:
             self.lines = [*self.lines, (level, logger, text)]
 
     def count(self) -> None:
-        """Count the steps since the last call, and drop those that exceed the bound."""
+        """Add the steps since the last call to the size of the record, and drop steps beyond its limit."""
         first, last = self._counted, len(self.steps)
         bounds = self._bound()
         kept = bounds.kept(self.steps[first:last])

@@ -14,17 +14,17 @@ _URL_SAFE = _STANDARD.replace(b"+/", b"-_")
 
 @attrs.frozen
 class Digits:
-    """The digits of a value at one of its three places in the groups of base64, and those of its stand-in.
+    """The base64 digits of a value at one of three alignments, and those of its stand-in (replacement).
 
-    A digit has six bits. The first and the last digit may share them with the text around the value, so of these two
-    only the bits of the value are replaced.
+    A base64 digit has six bits. The first and last digit may share bits with the surrounding text, so only the value's
+    own bits are replaced in them.
 
     Attributes:
-        alphabet: The digits by their number.
-        old: The digits that hold nothing but the value.
-        new: The same of the stand-in.
-        before: The number of the stand-in's digit before these, and how many of its low bits are the stand-in's.
-        after: The number of the stand-in's digit after these, and how many of its high bits are the stand-in's.
+        alphabet: The base64 digits, in order.
+        old: The digits that depend only on the value.
+        new: The digits that depend only on the stand-in.
+        before: The stand-in's digit before these, as a number, and how many of its low bits belong to the stand-in.
+        after: The stand-in's digit after these, as a number, and how many of its high bits belong to the stand-in.
     """
 
     alphabet: bytes
@@ -34,7 +34,7 @@ class Digits:
     after: tuple[int, int]
 
     def replaced(self, raw: bytes) -> bytes:
-        """Return `raw` with the stand-in in place of the value."""
+        """Return `raw` with each occurrence of the value replaced by the stand-in."""
         at = raw.find(self.old)
         if at < 0:
             return raw
@@ -58,7 +58,7 @@ class Digits:
 
 
 def base64_forms(value: bytes, stand_in: bytes) -> Iterator[Digits]:
-    """Yield the forms of a value and its stand-in, which are of the same length, in both alphabets of base64."""
+    """Yield the base64 forms of a value and its stand-in, for three alignments and both alphabets."""
     for alphabet in (_STANDARD, _URL_SAFE):
         for before in range(3):
             old, new = (_digits(bytes(before) + each, alphabet) for each in (value, stand_in))

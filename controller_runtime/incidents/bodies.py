@@ -14,13 +14,13 @@ _any = msgspec.json.Decoder()
 
 
 class Bodies:
-    """The bodies of the objects that an attempt read, each once. Threads: one.
+    """Collects the bodies of the objects that an attempt read, each once. Threads: one.
 
     Args:
-        replaced: Puts stand-ins into texts.
+        replaced: Replaces confidential values in a text by stand-ins.
 
     Attributes:
-        kept: The bodies, by their place.
+        kept: The bodies, in the order of their indices.
     """
 
     def __init__(self, replaced: Callable[[bytes], bytes]) -> None:
@@ -29,23 +29,23 @@ class Bodies:
         self._places: dict[bytes, int] = {}
 
     def place(self, cached: Cached) -> int:
-        """Return the place of an object's body."""
+        """Return the index of an object's body; add the body if it is new."""
         place = self._places.setdefault(cached.raw, len(self.kept))
         if place == len(self.kept):
             self.kept.append(msgspec.Raw(cached.raw))
         return place
 
     def replaced_text(self, text: str) -> str:
-        """Return a text with stand-ins in place of what is confidential."""
+        """Return a text in which confidential values are replaced by stand-ins."""
         return self._replaced(text.encode(errors="replace")).decode(errors="replace")
 
     def text(self, text: str) -> str:
-        """Return the same, cut to its bound afterwards."""
+        """Return a text with stand-ins, shortened afterwards to the longest length that is kept."""
         return bounded(self.replaced_text(text))
 
 
 def raw_json(text: bytes) -> msgspec.Raw | None:
-    """Return some JSON to be put into a document as it is; None if it is empty or no JSON."""
+    """Return JSON text for embedding in a document; None if it is empty or not JSON."""
     if not text:
         return None
     try:

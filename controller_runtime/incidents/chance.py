@@ -11,17 +11,17 @@ from controller_runtime.core.attempts import current_attempt
 
 
 def seeded(seed: str) -> Random:
-    """Return the random numbers that follow from a seed."""
+    """Return a random number generator with this seed."""
     return Random(seed)
 
 
 def uuid_of(chance: Random) -> str:
-    """Return a version 4 UUID that follows from random numbers."""
+    """Return a version 4 UUID made from a random number generator."""
     return str(UUID(int=chance.getrandbits(128), version=4))
 
 
 class AttemptRandom(Random):
-    """Random numbers: in an attempt those that it records, otherwise those of the host. Threads: any.
+    """A random number generator that uses the running attempt's generator, or else the host's. Threads: any.
 
     Every method of `random.Random` calls one of the two that are overridden here.
     """
@@ -31,15 +31,15 @@ class AttemptRandom(Random):
         super().__init__()
 
     def random(self) -> float:
-        """Return a number from 0 to 1."""
+        """Return a random number from 0 to 1."""
         return self._source.random()
 
     def getrandbits(self, k: int, /) -> int:
-        """Return a number of `k` bits."""
+        """Return a random number of `k` bits."""
         return self._source.getrandbits(k)
 
     def seed(self, *args: object, **kwargs: object) -> None:
-        """Do nothing: the seed is that of the host, or of the attempt."""
+        """Do nothing: the host or the attempt sets the seed."""
 
     @property
     def _source(self) -> Random:

@@ -26,13 +26,16 @@ _UNFIT = re.compile(r"[^A-Za-z0-9_.]+")
 
 
 def file_name(controller: str, started: datetime, number: int = 1) -> str:
-    """Return the name of an incident's file, such as `cabins-2026-11-23T10-14-02.json`, or a further one."""
+    """Return the file name of an incident, such as `cabins-2026-11-23T10-14-02.json`.
+
+    `number` distinguishes equal names.
+    """
     again = f"-{number}" if number > 1 else ""
     return f"{_UNFIT.sub('-', controller).strip('-.')[:100] or 'controller'}-{started:%Y-%m-%dT%H-%M-%S}{again}.json"
 
 
 class Folder:
-    """A folder for incidents, made if it is not there, for its owner alone.
+    """A folder for files of incidents, readable only by its owner. It is created if it does not exist.
 
     Args:
         path: The folder.
@@ -56,9 +59,11 @@ class Folder:
         self._seen: set[tuple[tuple[str, str, str], str]] = set()  # as many as files are written
 
     def admits(self, place: tuple[str, str, str], request: str) -> bool:
-        """Return whether an error of this controller, class and place may be written, and count it if so.
+        """Return whether a file for an error may be written, and count it if so.
 
-        Of the retries of one request only the first is.
+        `place` is its controller, class and code location.
+
+        Only the first of the retries of a request is written.
         """
         if self._left <= 0 or self._places[place] >= MOST_OF_PLACE or (place, request) in self._seen:
             return False
@@ -68,22 +73,22 @@ class Folder:
         return True
 
     def write(self, controller: str, started: datetime, raw: bytes) -> Path:
-        """Write a file that its owner alone may read, and return its path.
+        """Write a file that only its owner can read, and return its path.
 
         Raises:
-            OSError: It cannot be written; nothing is left of it.
+            OSError: It cannot be written; no partial file is left.
         """
         return _written(self.path, controller, started, raw)
 
     def write_all(self, at: datetime, incidents: Iterable[tuple[str, datetime, bytes]]) -> tuple[Path, int]:
-        """Write many files into a folder of their own, and return that folder and their number.
+        """Write many files into a new subfolder, and return the subfolder and their number.
 
         Args:
-            at: The time, which names the folder.
-            incidents: Of each incident its controller, its begin, and its bytes.
+            at: The current time, from which the name of the subfolder is made.
+            incidents: The controller, the start time and the bytes of each incident.
 
         Raises:
-            OSError: A file cannot be written; those before it are there.
+            OSError: A file cannot be written; earlier files remain.
         """
         folder = self.path / f"all-{at:%Y-%m-%dT%H-%M-%S}"
         folder.mkdir(mode=0o700, exist_ok=True)

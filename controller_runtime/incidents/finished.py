@@ -43,19 +43,19 @@ Anchor: TypeAlias = tuple[datetime, float]
 
 @attrs.frozen(eq=False)
 class Kept:
-    """One reconcile that is kept.
+    """The summary of one recorded reconcile.
 
     Attributes:
-        number: Counts the reconciles of the manager, from 1 on.
+        number: The number of the reconcile in its manager, from 1 on.
         controller: The controller's name.
         request: The request, as text.
         started: When it began, by the host's wall clock.
-        took: Seconds.
-        outcome: How it ended, in lower case.
-        error: Its error in one line; empty if there was none.
-        reasons: Why it is kept longer than others.
-        size: About how many bytes are kept.
-        incident: Returns the record.
+        took: Its duration in seconds.
+        outcome: The outcome, in lower case.
+        error: The error in one line; empty if there was none.
+        reasons: The reasons to keep it longer than others.
+        size: The approximate size of the record in bytes.
+        incident: Returns the whole record.
     """
 
     number: int
@@ -75,7 +75,7 @@ class Kept:
         return file_name(self.controller, self.started)
 
     def file(self) -> bytes | None:
-        """Return the file of the incident; None if it would be longer than a file may be."""
+        """Return the content of the incident's file; None if it would exceed the greatest size of a file."""
         found = without_tokens(compact(self.incident()))
         return found if len(pretty := msgspec.json.format(found, indent=1)) >= MOST_BYTES else pretty + b"\n"
 
@@ -84,13 +84,13 @@ class Finished(NamedTuple):
     """A recorded reconcile that has ended.
 
     Attributes:
-        number: Counts the reconciles of the manager, from 1 on.
+        number: The number of the reconcile in its manager, from 1 on.
         source: Its controller and recorder.
-        attempt: The record of what it did; None if it did nothing.
+        attempt: The recorded steps; None if there were none.
         ended: Its request, when it ended, and why it was requested.
-        outcome: How it ended; its name is the one that is shown, in lower case.
-        end: The result that it returned, or the `Error` that it raised.
-        took: Seconds.
+        outcome: The outcome, whose name is shown in lower case.
+        end: The result of the reconcile, or the `Error` that it raised.
+        took: Its duration in seconds.
     """
 
     number: int
@@ -103,11 +103,11 @@ class Finished(NamedTuple):
 
     @property
     def error(self) -> Error | None:
-        """The error that it raised; None if it raised none."""
+        """The error that the reconcile raised; None if it raised none."""
         return self.end if isinstance(self.end, Error) else None
 
     def started(self, anchor: Anchor) -> datetime:
-        """Return when it began."""
+        """Return when the reconcile began, by the wall clock."""
         return anchor[0] + timedelta(seconds=self.ended[1] - self.took - anchor[1])
 
     def incident(
@@ -116,8 +116,9 @@ class Finished(NamedTuple):
         """Return the record.
 
         Args:
-            anchor: The clocks from which the time of its begin is computed.
-            replaced: Puts stand-ins into texts before these are cut to their bounds, which could cut a value in two.
+            anchor: A reading of both clocks, from which the start time is computed.
+            replaced: Replaces confidential values in texts by stand-ins, before the texts are shortened, which could
+                cut a value in two.
             with_hidden: Whether it has the steps as well that are left out, for a look at their values.
         """
         attempt, source = self.attempt or RecordedAttempt(self.source), self.source
@@ -151,7 +152,7 @@ class Finished(NamedTuple):
         )
 
     def kept(self, anchor: Anchor) -> Kept:
-        """Return its entry in a list."""
+        """Return the summary of the record."""
         attempt = self.attempt
         text = "" if self.error is None else kept_text(f"{self.error.type}: {self.error.text}")
         return Kept(
@@ -170,11 +171,11 @@ class Finished(NamedTuple):
 
 @attrs.frozen
 class Encoded:
-    """A reconcile that has met a Secret: nothing but its record with stand-ins is kept.
+    """A recorded reconcile with confidential values, of which only the encoded record with stand-ins is kept.
 
     Attributes:
-        number: Counts the reconciles of the manager, from 1 on.
-        raw: The record.
+        number: The number of the reconcile in its manager, from 1 on.
+        raw: The encoded record.
     """
 
     number: int
@@ -185,7 +186,7 @@ class Encoded:
         return decode(self.raw, "record")
 
     def kept(self) -> Kept:
-        """Return it as it is listed."""
+        """Return the summary of the record."""
         found = self.incident()
         error = found.end.error
         return Kept(

@@ -21,7 +21,7 @@ _CONSTANT = ("controller", "request", "reconcile", "trace_id")  # fields that al
 
 
 class AttemptTransport(TransportWrapper):
-    """A `transport.Transport` whose requests pass the running attempt. Threads: any."""
+    """A `transport.Transport` whose requests are recorded, or answered, by the running attempt. Threads: any."""
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
         attempt = current_attempt()
@@ -36,7 +36,9 @@ class AttemptTransport(TransportWrapper):
 
 
 class AttemptHost:
-    """A `Host` whose times and random numbers pass the running attempt; all else is the given host's.
+    """A `Host` whose times and random numbers the running attempt records or replays.
+
+    Everything else is the given host's.
 
     Args:
         host: The host.
@@ -96,10 +98,10 @@ class AttemptHost:
 
 
 class LogHandler(logging.Handler):
-    """Gives each line that is logged in an attempt of one owner to that attempt. Threads: any.
+    """A log handler that adds each line to the running attempt, if it belongs to one owner. Threads: any.
 
     Args:
-        owner: Whose attempts: a recorder.
+        owner: The recorder that owns the attempts.
     """
 
     def __init__(self, owner: object) -> None:
@@ -107,14 +109,14 @@ class LogHandler(logging.Handler):
         self._owner = owner
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Note the line, if an attempt logs it."""
+        """Add the line to the running attempt, if there is one of this owner."""
         attempt = current_attempt()
         if isinstance(attempt, RecordedAttempt) and attempt.source.owner is self._owner:
             attempt.log(record.levelname.lower(), record.name, line_of(record))
 
 
 def line_of(record: logging.LogRecord) -> str:
-    """Return the text of a record without what is the same for all lines of an attempt, and with its error."""
+    """Return the text of a log record with its error, without fields that all lines of an attempt have."""
     fields = {name: value for name, value in fields_of(record).items() if name not in _CONSTANT}
     text = str(Line(text_of(record), fields)) if isinstance(record.msg, Line) else record.getMessage()
     error = record.exc_info[1] if record.exc_info else None

@@ -35,7 +35,7 @@ Found: TypeAlias = tuple[str, str, str, int]
 
 
 class Kind(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """The kind of the objects of a read, with the fields of `Resource`."""
+    """The kind of objects that were read, with the fields of `Resource`."""
 
     api_version: str
     kind: str
@@ -45,7 +45,7 @@ class Kind(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
 
 
 class Get(msgspec.Struct, frozen=True, tag="get", rename="camel", forbid_unknown_fields=True):
-    """A read of one key from a cache; `body` is its place in `Incident.objects`, `version` is empty for an absence."""
+    """A read of one key. `body` is its index in `Incident.objects`; `version` is empty for an absent object."""
 
     kind: Kind
     name: str
@@ -55,7 +55,7 @@ class Get(msgspec.Struct, frozen=True, tag="get", rename="camel", forbid_unknown
 
 
 class Select(msgspec.Struct, frozen=True, tag="select", rename="camel", forbid_unknown_fields=True):
-    """A read of a selection from a cache, such as the verb `list` of a namespace; `whole`: all its objects are here."""
+    """A read of several objects from a cache, such as `list` of a namespace. `whole`: their bodies were recorded."""
 
     kind: Kind
     verb: str
@@ -65,7 +65,7 @@ class Select(msgspec.Struct, frozen=True, tag="select", rename="camel", forbid_u
 
 
 class Ask(msgspec.Struct, frozen=True, tag="ask", rename="camel", forbid_unknown_fields=True):
-    """Another fact about a cache, such as its version or its age."""
+    """A read of another fact about a cache, such as its version or its age."""
 
     kind: Kind
     what: str
@@ -73,14 +73,14 @@ class Ask(msgspec.Struct, frozen=True, tag="ask", rename="camel", forbid_unknown
 
 
 class Time(msgspec.Struct, frozen=True, tag="time", rename="camel", forbid_unknown_fields=True):
-    """The time of a clock of the host: `now` as text, the others in seconds."""
+    """A reading of a clock of the host: `now` as text, other clocks in seconds."""
 
     clock: str
     at: str | float
 
 
 class Error(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """An error: the names of its class and of the classes below, its text, and its stack if that was kept."""
+    """An error: the name of its class, its text, and its stack if that was kept."""
 
     type: str
     text: str
@@ -90,8 +90,8 @@ class Error(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
 class Sent(msgspec.Struct, frozen=True, tag="request", rename="camel", forbid_unknown_fields=True):
     """A request of the manager's client and its answer.
 
-    The status is 0 if there was none: then `error` is set, or the attempt ended before the answer. `at` is when the
-    answer or the error came, in seconds since the begin of the attempt; None if none came.
+    If there was no answer, the status is 0: then `error` is set, or the attempt ended before the answer. `at` is the
+    time of the answer or error, in seconds since the start of the attempt; None if neither came.
     """
 
     method: str
@@ -108,13 +108,13 @@ class Sent(msgspec.Struct, frozen=True, tag="request", rename="camel", forbid_un
 
 
 class Stream(msgspec.Struct, frozen=True, tag="stream", rename="camel", forbid_unknown_fields=True):
-    """A stream that was opened; its lines are not kept, so the attempt cannot be replayed whole."""
+    """The opening of a stream. Its lines are not recorded, so the attempt cannot be replayed completely."""
 
     path: str
 
 
 class State(msgspec.Struct, frozen=True, tag="state", rename="camel", forbid_unknown_fields=True):
-    """The state that a reconciler, or a part of one, keeps between reconciles, as this reconcile first found it."""
+    """State that a reconciler, or a part of it, keeps between reconciles, at its first use in this reconcile."""
 
     name: str
     value: msgspec.Raw
@@ -124,7 +124,7 @@ Step: TypeAlias = Get | Select | Ask | Time | Sent | Stream | State
 
 
 class Line(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """A line of the log, with its level."""
+    """A logged line, with its level."""
 
     level: str
     logger: str
@@ -132,7 +132,7 @@ class Line(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
 
 
 class End(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """The end of the reconcile: its outcome, the seconds that its result asked for, and the error that it raised."""
+    """The end of the reconcile: its outcome, its `requeue_after` in seconds, and the error that it raised."""
 
     outcome: str
     requeue_after: float | None = None
@@ -147,21 +147,21 @@ class Incident(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
         version: Always `VERSION`.
         written_by: The version of this library that wrote it.
         controller: The controller's name.
-        name: The name of its request.
-        namespace: The namespace of its request.
+        name: The name of the request.
+        namespace: The namespace of the request.
         started: When it began, by the host's wall clock.
-        monotonic: The same in monotonic seconds.
-        took: Seconds.
+        monotonic: The start in monotonic seconds.
+        took: Its duration in seconds.
         causes: Why it was requested.
-        timeout: Seconds that it was allowed to take; None is any time.
+        timeout: The timeout of the reconcile in seconds; None for none.
         host: The name of the host.
-        seed: The seed of its random numbers; empty if it asked for none.
+        seed: The seed of the random numbers; empty if none were used.
         end: How it ended.
-        reasons: Why it was kept longer than others, or written to a file.
-        cut: The parts that are missing; an incident with any cannot be replayed for certain.
-        steps: Its reads, questions and requests, in order.
-        objects: The bodies of the objects that it read from caches.
-        lines: Its lines of the log.
+        reasons: The reasons for which it was kept longer than others, or written to a file.
+        cut: The parts that are missing. If there are any, a replay may not be possible.
+        steps: The reads, other questions and requests, in order.
+        objects: The bodies of the objects that were read from caches.
+        lines: The logged lines.
     """
 
     format: str
@@ -186,7 +186,7 @@ class Incident(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
 
     @property
     def began(self) -> datetime:
-        """When it began."""
+        """The time at which the reconcile began."""
         return datetime.fromisoformat(self.started)
 
     @property
@@ -223,12 +223,12 @@ _encoder = msgspec.json.Encoder()
 
 
 def encode(incident: Incident) -> bytes:
-    """Return the file of an incident: one line for each step, so that two files can be compared by eye."""
+    """Return the content of an incident's file: JSON with one line for each step, so that files are easy to compare."""
     return msgspec.json.format(_encoder.encode(incident), indent=1) + b"\n"
 
 
 def compact(incident: Incident) -> bytes:
-    """Return the same in the fewest bytes, to keep it in memory."""
+    """Return an incident as compact JSON, for keeping it in memory."""
     return _encoder.encode(incident)
 
 
@@ -240,7 +240,7 @@ def decode(raw: bytes, name: str) -> Incident:
         name: The name of the file, for messages.
 
     Raises:
-        UsageError: The bytes are not an incident, or damaged, too long, or of a later version.
+        UsageError: The bytes are not an incident, are damaged or too long, or have a newer version.
     """
 
     def refuse(why: object) -> NoReturn:

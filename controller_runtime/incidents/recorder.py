@@ -46,12 +46,12 @@ class Incidents:
     """The options of a manager's recorder, for `Manager(incidents=…)`.
 
     Attributes:
-        folder: Where files are left; None leaves none, and keeps records in memory alone.
-        memory: Bytes of records that are kept at most: half of them the last reconciles (an eighth of it for those that
-            did nothing), a quarter those that failed, took too long or woke themselves, and a quarter the slowest of
+        folder: The folder for files of failed reconciles; None keeps records only in memory.
+        memory: The most bytes of records in memory. Half is for the last reconciles (an eighth of it for those without
+            steps), a quarter for those that failed, took too long or caused themselves, a quarter for the slowest of
             each controller.
-        confidential: Returns further values that must not be kept, of each object that a reconcile read or wrote. It is
-            called at the end of each reconcile, so it should be quick, and it must be pure.
+        confidential: Returns additional values that must not be recorded, of an object that a reconcile read or wrote.
+            It is called at the end of each reconcile, so it must be quick and pure.
 
     Raises:
         ValueError: `memory` is less than the 1 MiB of one file.
@@ -67,11 +67,11 @@ class Incidents:
 
 
 class Attempts:
-    """Begins the attempts of one controller, and is told how they ended.
+    """Begins the attempts of one controller, and receives their outcomes.
 
     Args:
-        recorder: Keeps them.
-        source: The owner of the attempts.
+        recorder: Keeps the records.
+        source: The common data of the attempts.
 
     Threads: any.
     """
@@ -82,7 +82,7 @@ class Attempts:
         self._quiet, self._number = recorder.quiet.append, recorder.next_number
 
     def begin(self) -> None:
-        """Record the reconcile that this thread or coroutine begins."""
+        """Begin to record the reconcile that this thread or coroutine starts."""
         attempt = current_attempt()
         if not isinstance(attempt, RecordedAttempt) or attempt.source is not self._source:
             attempt = RecordedAttempt(self._source)
@@ -90,11 +90,11 @@ class Attempts:
         attempt.is_open = True
 
     def take(self) -> RecordedAttempt | None:
-        """Return what this thread or coroutine did since `begin`, and note nothing more; None for nothing.
+        """End the recording that `begin` started, and return it; None if nothing was recorded.
 
-        To set a context variable costs as much as a tenth of a reconcile that does nothing, so an attempt that noted
-        nothing stays in place for the next one. A thread that has a copy of the context of a reconcile from before its
-        first step, and outlives it, counts as a part of the next one.
+        Setting a context variable costs as much as a tenth of a reconcile that does nothing, so an empty attempt is
+        reused for the next reconcile. As a consequence, a thread that a reconcile started before its first step, and
+        that outlives the reconcile, counts as part of the next one.
         """
         attempt = current_attempt()
         if not isinstance(attempt, RecordedAttempt):
@@ -134,18 +134,18 @@ class Attempts:
 class Recorder:
     """Keeps the last reconciles of a manager within a bounded memory.
 
-    The workers leave notes, which hold references alone. Every 64 of them, or those that are there when someone reads,
-    are sorted under the lock, as `ReconcileTally` counts its own. Those of reconciles that did nothing are not sorted.
+    For speed, workers append references to a list without a lock. They are sorted into the kept records under the lock
+    in batches of 64, and before each read, as in `ReconcileTally`. Records of reconciles without steps are not sorted.
 
     Args:
-        host: Its clocks, locks and randomness.
-        incidents: Its options.
+        host: The source of time, locks and randomness.
+        incidents: The options.
 
     Raises:
         UsageError: The folder cannot be used.
 
     Attributes:
-        quiet: The notes of the last reconciles that did nothing.
+        quiet: The records of the last reconciles without steps.
         next_number: Returns the number of the next reconcile that ends.
 
     Threads: any.
@@ -166,13 +166,13 @@ class Recorder:
 
     @property
     def size(self) -> int:
-        """About how many bytes are kept."""
+        """The approximate size of all kept records in bytes."""
         with self._lock:
             self._sort()
             return self._last.size + self._failed.size + self._slowest.size + _QUIET * len(self.quiet)
 
     def all(self) -> list[Kept]:
-        """Return what is kept, the newest first."""
+        """Return the summaries of the kept records, the newest first."""
         with self._lock:
             self._sort()
             every = [*self._last.all(), *self._failed.all(), *self._slowest.all(), *self.quiet.copy()]
@@ -181,7 +181,7 @@ class Recorder:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        """Note the lines that attempts log, inside the block."""
+        """Return a context manager: inside its block, logged lines are added to running attempts."""
         handler = LogHandler(self)
         logging.getLogger().addHandler(handler)
         try:
@@ -194,7 +194,7 @@ class Recorder:
         return Attempts(self, Source(self._host, self, controller, timeout, self._confidential is not None))
 
     def keep(self, attempt: RecordedAttempt, ended: Ended, outcome: Enum, end: object, took: float) -> Item | None:
-        """Keep a reconcile that returned a result, or raised an error that is text by now; return what is kept."""
+        """Keep the record of a reconcile that returned a result or raised an error (as text); return the kept item."""
         note = (self.next_number(), attempt.source, attempt, ended, outcome, end, took)
         bounds = attempt.bounds
         if self._confidential is not None or (bounds is not None and (bounds.is_confidential or bounds.is_unsafe)):
@@ -209,9 +209,9 @@ class Recorder:
     def keep_failed(
         self, attempt: RecordedAttempt, ended: Ended, outcome: Enum, end: object, took: float, *, is_late: bool
     ) -> None:
-        """Keep a reconcile that raised an error or took too long, and leave its file if it ended in a bug.
+        """Keep the record of a reconcile that raised an error or took too long, and write a file if the error is a bug.
 
-        The error is made text at once: it holds the frames of its stack, and all that these hold.
+        The error is converted to text immediately, because it refers to the frames of its stack and their objects.
         """
         error = end if isinstance(end, BaseException) else None
         name = outcome.name.lower()
@@ -228,7 +228,7 @@ class Recorder:
             self._write(kept)
 
     def write_all(self) -> str:
-        """Write all that is kept into a folder of its own, and return a line that says where, or why not."""
+        """Write all kept records into a new subfolder; return a line with its path, or with why that failed."""
         if self._folder is None:
             return "incidents: none are written, since there is no folder"
         every = ((each.controller, each.started, raw) for each in self.all() if (raw := each.file()) is not None)

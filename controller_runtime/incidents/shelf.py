@@ -14,7 +14,7 @@ class Shelf(Generic[T]):
     """Keeps the newest items whose sizes together are at most `most` bytes.
 
     Args:
-        most: Bytes. An item that is larger alone is not kept.
+        most: The limit in bytes. A larger item is not kept.
 
     Threads: its owner's lock.
     """
@@ -25,11 +25,11 @@ class Shelf(Generic[T]):
         self.size = 0
 
     def add(self, item: T, size: int) -> None:
-        """Keep an item, and forget the oldest ones until all fit."""
+        """Add an item with its size, and drop the oldest ones until all fit."""
         self.extend([(item, size)])
 
     def extend(self, items: Sequence[tuple[T, int]]) -> None:
-        """Keep items with their sizes, and forget the oldest ones until all fit."""
+        """Add items with their sizes, and drop the oldest ones until all fit."""
         fitting = [each for each in items if each[1] <= self._most]
         self._items.extend(fitting)
         self.size += sum([size for _, size in fitting])
@@ -45,8 +45,8 @@ class Slowest(Generic[T]):
     """Keeps the slowest items of each controller, as far as they fit into `most` bytes.
 
     Args:
-        most: Bytes.
-        each: How many of one controller.
+        most: The limit in bytes.
+        each: The most items of one controller.
 
     Threads: its owner's lock.
     """
@@ -59,11 +59,11 @@ class Slowest(Generic[T]):
 
     @property
     def size(self) -> int:
-        """Bytes that are kept."""
+        """The size of all items in bytes."""
         return sum(size for *_, size in self._items)
 
     def add(self, item: T, size: int, controller: str, took: float) -> float:
-        """Keep an item if it is one of the slowest of its controller, and forget the quickest until all fit.
+        """Add an item if it is one of the slowest of its controller, and drop the quickest ones until all fit.
 
         Returns:
             The seconds that the next item of the controller must exceed to be kept.

@@ -33,12 +33,12 @@ _HEX = re.compile(r"%[0-9A-F]{2}")
 
 
 def is_confidential(path: str) -> bool:
-    """Return whether the bodies of a request to a path hold values that are replaced."""
+    """Return whether bodies of requests for this path have confidential values, which are replaced by stand-ins."""
     return not _CONFIDENTIAL.isdisjoint(path.split("/"))
 
 
 def values_in(document: Any) -> Iterator[bytes]:
-    """Yield the values of a Secret, a list of them, a patch of one, or the token of a request or a review of one."""
+    """Yield the confidential values in a body: of Secrets, their lists and patches, and tokens of reviews."""
     if isinstance(document, list):
         for each in document:  # a JSON patch, or items
             if isinstance(each, dict) and "op" in each:
@@ -64,7 +64,7 @@ def values_in(document: Any) -> Iterator[bytes]:
 
 
 def values_of(incident: Incident, more: Callable[[dict[str, Any]], Iterable[str | bytes]] | None) -> Iterator[bytes]:
-    """Yield the values of all Secrets that an incident holds, and those that `more` finds in any of its bodies."""
+    """Yield the values of all Secrets in an incident, and those that `more` returns for any of its bodies."""
     for step in incident.steps:
         bodies: list[msgspec.Raw] = []
         secret = False
@@ -87,7 +87,7 @@ def _is_secret(kind: Kind) -> bool:
 
 
 def without_tokens(raw: bytes) -> bytes:
-    """Return some text with a stand-in for each token: what is written as a JWT, or follows the word Bearer."""
+    """Return a text in which each token (a JWT, or a word after `Bearer`) is replaced by a stand-in."""
     if b"eyJ" in raw:
         raw = _JWT.sub(lambda found: _filled(b"token-", len(found[0])), raw)
     if b"earer" in raw or b"EARER" in raw:
@@ -96,10 +96,10 @@ def without_tokens(raw: bytes) -> bytes:
 
 
 class StandIns:
-    """Replaces values in texts.
+    """Replaces confidential values in texts by stand-ins of the same length.
 
     Args:
-        values: The values; those of fewer than `SHORTEST` bytes are left alone.
+        values: The values; those with fewer than `SHORTEST` bytes are not replaced.
     """
 
     def __init__(self, values: Iterable[bytes]) -> None:
@@ -117,7 +117,7 @@ class StandIns:
         self._pairs = sorted(pairs.items(), key=lambda pair: -len(pair[0]))
 
     def replaced(self, raw: bytes) -> bytes:
-        """Return `raw` with the stand-ins in place of the values."""
+        """Return `raw` with stand-ins for the values."""
         for old, new in self._pairs:
             if old in raw:
                 raw = raw.replace(old, new)

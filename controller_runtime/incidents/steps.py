@@ -42,7 +42,7 @@ _NO_ANSWER = HTTPResponse(0)
 
 @attrs.define
 class Answer:
-    """The end of a request: nothing until it is known; `at` is when, in monotonic seconds."""
+    """The answer to a request or its error, empty until it comes; `at` is its time in monotonic seconds."""
 
     response: HTTPResponse = _NO_ANSWER
     error: Error | None = None
@@ -51,7 +51,7 @@ class Answer:
 
 
 def error_of(error: BaseException, *, with_stack: bool = False) -> Error:
-    """Return an error as a record holds it, but whole: its texts are bounded once they have stand-ins."""
+    """Return an error as a value for a record. Its texts are still complete; they are shortened later."""
     texts = (str(error), "".join(traceback.format_exception(error)) if with_stack else "")
     return Error(type(error).__name__, *(without_tokens(text.encode(errors="replace")).decode() for text in texts))
 
@@ -65,17 +65,17 @@ def place_of(error: BaseException | None) -> str:
 
 
 def bounded_error(bodies: Bodies, error: Error | None) -> Error | None:
-    """Return an error with stand-ins and within the bounds of texts; None for none."""
+    """Return an error with stand-ins and shortened texts; None for None."""
     return error and Error(error.type, kept_text(bodies.replaced_text(error.text)), bodies.text(error.stack))
 
 
 def kind_of(resource: Any) -> Kind:
-    """Return the kind of a resource as an incident holds it."""
+    """Return the kind of a resource as a value for a record."""
     return Kind(resource.api_version, resource.kind, resource.plural, resource.namespaced, resource.is_partial)
 
 
 def get_step(bodies: Bodies, began: float, resource: Any, key: ObjectKey, found: Cached | None) -> Get:
-    """Return the read of a key."""
+    """Return the recorded read of one key."""
     version, body = ("", NOTHING) if found is None else (found.resource_version, bodies.place(found))
     return Get(kind_of(resource), key.name, key.namespace, version, body)
 
@@ -83,7 +83,7 @@ def get_step(bodies: Bodies, began: float, resource: Any, key: ObjectKey, found:
 def select_step(
     bodies: Bodies, began: float, resource: Any, verb: str, what: str, found: Sequence[Cached], has_bodies: bool
 ) -> Select:
-    """Return the read of a selection; without bodies it has keys and versions."""
+    """Return the recorded read of several objects. Without bodies it has only keys and versions."""
     items = [
         (each.name, each.namespace, each.resource_version, bodies.place(each) if has_bodies else NOTHING)
         for each in found
@@ -92,27 +92,27 @@ def select_step(
 
 
 def ask_step(bodies: Bodies, began: float, resource: Any, what: str, answer: Any) -> Ask:
-    """Return another question to a cache."""
+    """Return the recorded answer to another question to a cache."""
     return Ask(kind_of(resource), what, answer)
 
 
 def time_step(bodies: Bodies, began: float, clock: str, at: Any) -> Time:
-    """Return the step that records a reading `at` of a clock, in seconds since the reconcile began."""
+    """Return the recorded reading `at` of a clock."""
     return Time(clock, at.isoformat() if isinstance(at, datetime) else at)
 
 
 def state_step(bodies: Bodies, began: float, name: str, value: bytes) -> State:
-    """Return what was kept between reconciles."""
+    """Return the recorded state of a reconciler."""
     return State(name, msgspec.Raw(without_tokens(value)))
 
 
 def stream_step(bodies: Bodies, began: float, path: str) -> Stream:
-    """Return a stream that was opened."""
+    """Return the recorded opening of a stream."""
     return Stream(path)
 
 
 def sent_step(bodies: Bodies, began: float, request: HTTPRequest, answer: Answer) -> Sent:
-    """Return a request with its answer."""
+    """Return the recorded request with its answer."""
     response = answer.response
     body = without_tokens(response.body)
     known = raw_json(body)

@@ -7,6 +7,6 @@ from controller_runtime.manager.manager import Manager
 
 
 def choose_audit(manager: Manager, *, embedded: bool, asked: bool) -> None:
-    """Audit the caches of a manager on a cluster, unless `setup` has said how, or `--no-audit-caches` was given."""
+    """Audit the caches of a manager on a cluster, unless `setup` or `--no-audit-caches` has decided that."""
     if asked and not embedded and not manager.caches.is_audited:
         manager.audit_caches()

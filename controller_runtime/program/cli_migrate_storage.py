@@ -60,10 +60,10 @@ def migrate_storage_command(
 
 
 def definitions_of(what: str) -> Sequence[str]:
-    """Return the names of definitions: the one that is named, or those that a program installs.
+    """Return the names of definitions: `what` itself, or those that the program `what` installs.
 
     Raises:
-        UsageError: It is the name of neither, or the program installs none.
+        UsageError: `what` is neither a definition nor a program, or the program installs none.
         ControllerRuntimeError: The program cannot be imported or set up.
     """
     if ":" not in what and not what.endswith(".py") and os.sep not in what:
@@ -85,7 +85,7 @@ def definitions_of(what: str) -> Sequence[str]:
 
 
 def migrate(migration: StorageMigration, stop: Stop, *, dry_run: bool) -> None:
-    """Migrate one definition, or print the steps of a migration, and raise unless all of them were done.
+    """Migrate the objects of one definition and print the progress; with `dry_run` only print the plan.
 
     Raises:
         ControllerRuntimeError: The migration was stopped, objects could not be rewritten, or it cannot be done.

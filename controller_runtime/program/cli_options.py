@@ -24,7 +24,7 @@ ENVIRONMENT = "CONTROLLER"
 
 
 class ProgramCommand(click.Command):
-    """A command each of whose options may come from an environment variable; the command line comes first."""
+    """A command whose options may also come from environment variables; the command line takes precedence."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         options.setdefault(
@@ -279,5 +279,5 @@ reload_option = click.option(
 
 
 def configure_logging(log_format: str, verbose: bool, log_level: str = "info") -> None:
-    """Configure the log of this process, in the format and at the level of these options."""
+    """Configure the log of this process by the options for its format and level."""
     configure(style=log_format, level=logging.DEBUG if verbose else LEVELS[log_level])

@@ -52,7 +52,7 @@ replay_options = adding(
 
 @attrs.frozen
 class Options:
-    """The options of a replay, as `replay_options` adds them."""
+    """The options of a replay; see `replay_options`."""
 
     as_test: bool = False
     debugs: bool = False
@@ -77,7 +77,7 @@ def replay_command(file: Path, program: str, **options: Any) -> int:
 
 
 def replay_command_of(setup: Setup, name: str) -> click.Command:
-    """Return the command `replay` of a program itself."""
+    """Return the command `replay` for a program with its own `setup` function."""
 
     @click.command(f"{name} replay", help=replay_command.help, context_settings={"help_option_names": ["-h", "--help"]})
     @replay_options
@@ -88,10 +88,10 @@ def replay_command_of(setup: Setup, name: str) -> click.Command:
 
 
 def replay_program(file: Path, setup: Setup, origin: Origin | None, options: Options) -> int:
-    """Replay a file or a folder, print the result, and return the exit status.
+    """Replay an incident file, or all files of a folder; print the result, and return the exit status.
 
     Raises:
-        UsageError: The file holds no incident, the program has no such controller, or a test cannot be written.
+        UsageError: The file is not an incident, the program has no such controller, or a test cannot be written.
         ControllerRuntimeError: The reconcile does not end, or the program failed.
     """
     configure(stream=io.StringIO())  # the lines are part of the result, and shown there

@@ -22,13 +22,13 @@ BARE_SERVER = ("embedded_apiserver", "--cluster-objects")
 
 @attrs.frozen
 class Cluster:
-    """The decision where to run.
+    """The cluster on which a program runs.
 
     Attributes:
-        embedded: Start an embedded API server and run on it.
-        kubeconfig: The file that names the cluster; None is the embedded server, or the cluster of this pod.
-        context: The context of `kubeconfig`; None is its current one.
-        by_default: No option named a cluster.
+        embedded: True to start an embedded API server and run on it.
+        kubeconfig: The kubeconfig of the cluster; None for the embedded server, or for the cluster of this pod.
+        context: The context in `kubeconfig`; None for its current one.
+        by_default: True if no option selected a cluster.
     """
 
     embedded: bool
@@ -41,12 +41,12 @@ class Cluster:
 
 
 def is_in_pod() -> bool:
-    """Return whether this process runs in a pod, whose cluster is meant if no option names another."""
+    """Return whether this process runs in a pod; then the cluster of the pod is the default."""
     return "KUBERNETES_SERVICE_HOST" in os.environ
 
 
 def choose_cluster(*, embedded: bool, kubeconfig: Path | None, context: str | None, in_pod: bool) -> Cluster:
-    """Decide where to run: where an option says, else on the cluster of the pod, else on an embedded server.
+    """Return the cluster to run on: that of the options, or else that of the pod, or else an embedded server.
 
     Args:
         embedded: The option `--embedded`.
@@ -67,12 +67,12 @@ def choose_cluster(*, embedded: bool, kubeconfig: Path | None, context: str | No
 
 @contextlib.contextmanager
 def served(host: Host, cluster: Cluster, server: Sequence[str] = BARE_SERVER) -> Iterator[Path | None]:
-    """Run the embedded server inside the block, if `cluster` is one, and yield the kubeconfig of the cluster.
+    """Return a context manager that yields the kubeconfig of the cluster, and runs the embedded server if it is chosen.
 
     Args:
-        host: Measures the wait for the server.
-        cluster: The decision.
-        server: The module that `python -m` runs as the server, and its first arguments.
+        host: The source of the time.
+        cluster: The chosen cluster.
+        server: The module that `python -m` runs as the server, followed by arguments.
 
     Raises:
         ControllerRuntimeError: The server does not start.

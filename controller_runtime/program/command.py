@@ -43,22 +43,22 @@ def run(setup: Setup, *, argv: Sequence[str] | None = None, name: str | None = N
     """Run a program as a command, and end the process with its status.
 
     The command has the options that its `--help` shows; each may also come from an environment variable, such as
-    `CONTROLLER_LEADER_ELECT` for `--leader-elect`. Without an option that names a cluster the program runs on the
-    cluster of its pod, and outside of a pod on an embedded API server, which ends with it.
+    `CONTROLLER_LEADER_ELECT` for `--leader-elect`. Without an option for a cluster the program runs on the cluster of
+    its pod, or outside of a pod on an embedded API server, which ends with the program.
 
     SIGINT, SIGTERM and SIGHUP end the program in order: its reconciles, then its lease, then its caches. A second
-    SIGINT or SIGTERM ends it at once; SIGUSR1 writes its state to standard error. With the arguments `replay FILE`
-    it replays an incident instead, by the same setup function.
+    SIGINT or SIGTERM ends it at once; SIGUSR1 writes its state to standard error. With the arguments `replay FILE` it
+    replays a recorded reconcile instead, with the same setup function.
 
     Args:
-        setup: Adds to a manager all that the program runs. It is called before the manager runs, and once for each
-            manager: with `--reload` there is one after each change of the program's files.
-        argv: The arguments; those of this process by default.
-        name: The name in messages, and that of the lease with `--leader-elect`; that of the script by default.
+        setup: Adds the controllers and other parts of the program to a manager. It is called before the manager runs,
+            and again for each new manager: with `--reload` there is one after each change of the program's files.
+        argv: The command line arguments; by default those of this process.
+        name: The name in messages, and of the lease with `--leader-elect`; by default the name of the script.
 
     Raises:
-        SystemExit: Always: 0 after a regular stop, 1 after a failure, 2 for wrong options or a wrong configuration, 3
-            after a plan with changes.
+        SystemExit: Always, with the exit status: 0 after a regular stop, 1 after a failure, 2 for wrong options or
+            configuration, 3 after a plan with changes.
 
     Threads: the main thread only.
     """
@@ -73,7 +73,7 @@ def run(setup: Setup, *, argv: Sequence[str] | None = None, name: str | None = N
 
 
 def script_name(path: str) -> str:
-    """Return the name of the program that a script is; for a package's `__main__.py` that of its folder."""
+    """Return the program name for the path of a script: its name, or for a `__main__.py` the name of its folder."""
     script = Path(path)
     return (script.resolve().parent.name if script.stem == "__main__" else script.stem) or "program"
 
@@ -94,7 +94,7 @@ def _command_of(setup: Setup, name: str) -> click.Command:
 
 
 def run_program(setup: Setup, origin: Origin | None, name: str, options: dict[str, Any]) -> int:
-    """Run a program with the values of `program_options` and `reload_option`, which click has checked one by one.
+    """Run a program with the option values of `program_options` and `reload_option`, each already checked by click.
 
     Returns:
         The exit status.
@@ -112,7 +112,7 @@ def run_program(setup: Setup, origin: Origin | None, name: str, options: dict[st
 
 
 def take_view_options(options: dict[str, Any]) -> bool:
-    """Remove the options of log and view from a command's, configure the log, and return whether the view is live."""
+    """Remove the options of log and view from `options`, configure the log, and return if the view is live."""
     log_format, verbose, level = options.pop("log_format"), options.pop("verbose"), options.pop("log_level")
     configure_logging(log_format, verbose, level)
     asked = options.pop("live")
@@ -128,10 +128,11 @@ def take_view_options(options: dict[str, Any]) -> bool:
 
 
 def main(command: click.Command, argv: Sequence[str] | None, name: str) -> NoReturn:
-    """Run a command, and exit: 0 after a regular stop, 1 after a failure, 2 for bad usage, else as the command returns.
+    """Run a command, and exit with its status: 0 after a regular stop, 1 after a failure, 2 for wrong usage.
 
-    Errors that are expected are one line on standard error; a failure of the program's own code has its traceback. If
-    threads do not end, the process does, with status 1 and their stacks.
+    A command may return another status. Expected errors are printed in one line on standard error, errors of the
+    program's own code with a traceback. If threads do not end, the process still ends, with status 1, and prints their
+    stacks.
     """
     if sys.stderr is sys.__stderr__:  # not while a test or an embedding program captures it
         stderr.install()

@@ -20,15 +20,15 @@ _SHARE = re.compile(r"(?P<percent>[0-9]{1,3}(?:[.][0-9]{1,6})?)%")
 
 
 def limit_deletions(manager: Manager, budgets: Sequence[str], opened: str) -> None:
-    """Add the budgets of the command line to a manager that was set up, in place of its own ones of the same kinds.
+    """Add the deletion budgets of the command line to a manager; they replace its own budgets for the same kinds.
 
     Args:
-        manager: The manager, which does not run yet.
+        manager: The manager, after `setup` and before it runs.
         budgets: The values of `--deletion-budget`.
         opened: The value of `--open-deletions`.
 
     Raises:
-        UsageError: A value makes no sense, or its kind is not known.
+        UsageError: A value is malformed, or its kind is unknown.
     """
     if budgets:
         caches = (collection.resource for collection in manager.informers.collections)
@@ -42,14 +42,14 @@ def limit_deletions(manager: Manager, budgets: Sequence[str], opened: str) -> No
 
 
 def budget_of(text: str, known: Iterable[Resource[Any]]) -> DeletionBudget:
-    """Return the budget of a value of `--deletion-budget`: `pods=10`, `pods=20%`, `pods=10,20%/3600`.
+    """Return the budget for a value of `--deletion-budget`, such as `pods=10`, `pods=20%` or `pods=10,20%/3600`.
 
     Args:
         text: The value.
-        known: The kinds that it may name, the first of a name first.
+        known: The kinds that it may name; of several with the same name the first one is used.
 
     Raises:
-        UsageError: The value makes no sense, or its kind is not known.
+        UsageError: The value is malformed, or its kind is unknown.
     """
     found = _BUDGET.fullmatch(text)
     bounds = found["bounds"].split(",") if found is not None else []

@@ -18,7 +18,7 @@ EXIT_GRACE = 5.0
 
 
 def end_at_once(status: int) -> NoReturn:
-    """End the process without waiting for its threads, some of which have had their time."""
+    """End the process without waiting for its threads, which had time to end before."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):  # its reader is gone, or it is closed
             stream.flush()
@@ -26,9 +26,11 @@ def end_at_once(status: int) -> NoReturn:
 
 
 def leave(status: int, before: Sequence[str], failed: int) -> NoReturn:
-    """Exit. If threads that are not in `before` do not end in `EXIT_GRACE`, name them, and end with `failed`.
+    """Exit with `status`.
 
-    A caller in this process that catches the exit goes on, and nothing is ended.
+    If threads other than `before` do not end in `EXIT_GRACE` seconds, end the process with `failed`.
+
+    The threads are named in a message. If a caller in this process catches the exit, the process continues.
     """
     if left := _left(before):
         SystemHost().spawn("exit", partial(_insist, left, status or failed), daemon=True)

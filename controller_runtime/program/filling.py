@@ -13,13 +13,13 @@ from controller_runtime.program.webhooks import choose_webhooks, forget_webhooks
 
 
 def fill(manager: Manager, setup: Setup, options: ProgramOptions, plan: ProgramPlan) -> None:
-    """Call `setup` with a manager, and decide on definitions, the ring, webhooks and audits, which need what it added.
+    """Call `setup` with a manager, then configure definitions, the ring, webhooks and audits by the options.
 
     Args:
         manager: The manager, which does not run yet.
-        setup: Fills it.
+        setup: Adds the parts of the program to the manager.
         options: The options of the program.
-        plan: Where it runs.
+        plan: Where and how the program runs.
 
     Raises:
         ControllerRuntimeError: `setup` failed, or an option does not fit what it added.
@@ -38,15 +38,15 @@ def fill(manager: Manager, setup: Setup, options: ProgramOptions, plan: ProgramP
 
 
 def choose_definitions(manager: Manager, *, embedded: bool, asked: bool, allow_breaking: bool = False) -> None:
-    """Decide whether a manager that was set up installs definitions: if asked to, or if the server is an embedded one.
+    """Let a manager install definitions if `asked`, or if the server is an embedded one.
 
     Args:
-        manager: The manager, which does not run yet.
+        manager: The manager, after `setup` and before it runs.
         embedded: Whether it runs on an embedded server.
-        asked: The option `--install-crds`. If `setup` installs no class, the classes of its caches get a definition
-            each, unless there is one.
-        allow_breaking: The option `--allow-breaking`. On an embedded server such changes are always made, because its
-            objects are for trials.
+        asked: The option `--install-crds`. If `setup` installs no class, the definitions of all cached classes are
+            installed, unless they exist.
+        allow_breaking: The option `--allow-breaking`. On an embedded server breaking changes are always made, because
+            its objects are only for trials.
     """
     if asked and not manager.definitions.wanted:
         manager.install()

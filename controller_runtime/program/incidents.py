@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # a program that records nothing should not pay for it
 
 
 def incidents_of(folder: Path | None) -> Incidents | None:
-    """Return what the manager of a program records; None without a folder."""
+    """Return the options for recording reconciles into a folder; None if `folder` is None."""
     if folder is None:
         return None
     from controller_runtime.incidents.recorder import Incidents
@@ -23,6 +23,6 @@ def incidents_of(folder: Path | None) -> Incidents | None:
 
 
 def reported(manager: Manager) -> str:
-    """Return the state of a manager as JSON, and write its incidents to their folder, if it records them."""
+    """Return the state of a manager as JSON. If it records reconciles, also write all records to their folder."""
     recorder = manager.incident_recorder
     return report(manager) if recorder is None else f"{report(manager)}\n{recorder.write_all()}"

@@ -38,13 +38,13 @@ Conditions = frozenset[tuple[str, str]]
 
 @attrs.frozen
 class KindCounts:
-    """The objects of one collection at one instant.
+    """The numbers of objects of one collection at one moment.
 
     Attributes:
         name: The kind, with the selectors of the collection if it has any.
         objects: The number of objects.
-        conditions: The numbers of objects whose condition is True, False, and neither of the two or absent, by the
-            condition's type; the most telling type first.
+        conditions: For each type of condition, the numbers of objects with status True, with False, and with another or
+            no status; the most important type comes first.
     """
 
     name: str
@@ -52,7 +52,7 @@ class KindCounts:
     conditions: dict[str, tuple[int, int, int]] = attrs.field(factory=dict)
 
     def text(self) -> str:
-        """Return the conditions as text, such as `Ready 10, not 2`; types that no object has as True come last."""
+        """Return the conditions as text, such as `Ready 10, not 2`; types that are True for no object come last."""
         parts = []
         for number, (kind, (true, false, unknown)) in enumerate(self.conditions.items()):
             if true or not number:
@@ -62,10 +62,10 @@ class KindCounts:
 
 
 class KindCounter:
-    """Counts the objects of one collection.
+    """Counts the objects of one collection, with each change.
 
     Args:
-        host: Makes the lock.
+        host: The source of the lock.
         name: See `KindCounts`.
 
     Threads: `observe` from one at a time; `count` from any.
@@ -79,7 +79,7 @@ class KindCounter:
         self._conditions: Counter[tuple[str, str]] = Counter()
 
     def observe(self, delta: Delta) -> None:
-        """Take one change into account; an object that does not decode counts as one without conditions."""
+        """Count one change. An object that cannot be decoded counts as one without conditions."""
         old = None if delta.old is None else _read_conditions(delta.old)
         new = None if delta.new is None else _read_conditions(delta.new)
         if old == new:
@@ -92,7 +92,7 @@ class KindCounter:
                         self._conditions[condition] += sign
 
     def count(self) -> KindCounts:
-        """Return the present counts."""
+        """Return the current counts."""
         with self._lock:
             self._conditions = +self._conditions  # without those that no object has any more
             objects, conditions = self._objects, dict(self._conditions)

@@ -14,7 +14,7 @@ class LazyGroup(click.Group):
     """A group that imports a command when it is looked up.
 
     Args:
-        lazy: Where each command is, as `module:name`, by its name on the command line.
+        lazy: The location of each command as `module:name`, by its name on the command line.
         **options: As for `click.Group`.
     """
 

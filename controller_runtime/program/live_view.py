@@ -29,13 +29,13 @@ LONGEST_PAUSE = 5.0
 
 
 class LiveView:
-    """A picture that is redrawn up to twice per second, when something has changed.
+    """A display on a terminal that is redrawn up to twice per second, when something has changed.
 
     Args:
-        take: Returns the present state.
+        take: Returns the current state.
         lines: Returns the last log lines.
-        title: Names the cluster.
-        clock: Returns monotonic seconds, which measure how long a picture takes.
+        title: The title, with the name of the cluster.
+        clock: Returns monotonic seconds, to measure how long drawing takes.
         console: The terminal; standard error by default.
     """
 
@@ -55,7 +55,7 @@ class LiveView:
         self._console = console or Console(file=sys.stderr)
 
     def run(self, stop: Stop) -> None:
-        """Redraw the picture until `stop` is set; the last state stays on the screen."""
+        """Redraw the display until `stop` is set; the last state stays on the screen."""
         before = self._take()
         pause, drawn = REFRESH, ""
         with Live(console=self._console, auto_refresh=False, vertical_overflow="visible") as live:
@@ -87,12 +87,12 @@ class LiveView:
 
 
 def pause_after(took: float) -> float:
-    """Return the seconds until the next picture, after one that took `took` seconds."""
+    """Return the seconds until the next redraw, after one that took `took` seconds."""
     return min(max(took / SHARE, REFRESH), LONGEST_PAUSE)
 
 
 def shown_facts(snapshot: Snapshot) -> object:
-    """Return what a picture of a snapshot depends on, besides the time since the one before."""
+    """Return the parts of a snapshot on which the display depends, without the time, to detect changes."""
     return attrs.evolve(snapshot, taken_at=0.0, panels=()), [panel.fields() for panel in snapshot.panels]
 
 
@@ -100,7 +100,7 @@ def render(title: str, before: Snapshot, now: Snapshot) -> RenderableType:
     """Return the tables of a live view, readable at 80 columns.
 
     Args:
-        title: Names the cluster.
+        title: The title, with the name of the cluster.
         before: The snapshot before `now`, from which rates are computed.
         now: The snapshot to show.
     """
@@ -117,7 +117,7 @@ def render(title: str, before: Snapshot, now: Snapshot) -> RenderableType:
 
 
 def line_of(text: str, style: str) -> Text:
-    """Return one line, which ends in an ellipsis where the terminal is too narrow."""
+    """Return one line, which is cut with an ellipsis if the terminal is too narrow."""
     return Text(text, style=style, no_wrap=True, overflow="ellipsis")
 
 

@@ -33,7 +33,7 @@ _importing: list[Origin] = []
 
 
 class ProgramFailed(ControllerRuntimeError):
-    """The program's own code raised when it was imported or set up.
+    """Raised if the program's own code raised an error when it was imported or set up.
 
     Args:
         what: The step that failed.
@@ -54,8 +54,8 @@ class Origin:
 
     Attributes:
         module: The module's name.
-        attribute: The function's name in it.
-        path: The file from which the module is loaded; None finds it by its name.
+        attribute: The name of the function in the module.
+        path: The file from which the module is loaded; None to import it by its name.
     """
 
     module: str
@@ -67,10 +67,10 @@ class Origin:
 
     @classmethod
     def parse(cls, text: str) -> Origin:
-        """Return the origin that `text` names: a module or a file, perhaps a colon and the function.
+        """Return the origin that `text` names: a module or a file, optionally followed by a colon and the function.
 
         Raises:
-            UsageError: There is no such file, or the text is not one of these.
+            UsageError: There is no such file, or the text has another form.
         """
         place, _, attribute = text.partition(":")
         attribute = attribute or DEFAULT
@@ -85,7 +85,7 @@ class Origin:
 
     @classmethod
     def of(cls, setup: Setup) -> Origin | None:
-        """Return the origin of a function that is imported already; None if it is not at the top level of a module."""
+        """Return the origin of an imported function; None if it is not at the top level of a module."""
         module, name = getattr(setup, "__module__", ""), getattr(setup, "__qualname__", "")
         main = sys.modules.get("__main__")
         if module != "__main__" or main is None:
@@ -100,10 +100,10 @@ class Origin:
 
     @property
     def folder(self) -> Path:
-        """The folder of the program: that of the file, or that of the package to which the module belongs.
+        """The folder of the program: the folder of its file, or the top-level package of its module.
 
         Raises:
-            UsageError: The module is not imported, or not from a file.
+            UsageError: The module is not imported, or was not loaded from a file.
         """
         if self.path is not None:
             return self.path.parent
@@ -175,10 +175,10 @@ class Origin:
 
 
 def refuse_inside_import() -> None:
-    """Raise if a module is being imported for its setup function, and so calls `run` at its top level.
+    """Check that no import of a program is running: a module must not call `run` at its top level.
 
     Raises:
-        UsageError: That is so.
+        UsageError: An import is running.
     """
     if _importing:
         raise UsageError(f"{_importing[-1]} calls run when it is imported: put that under `if __name__ == '__main__':`")
@@ -188,9 +188,9 @@ def call_setup(setup: Setup, manager: Manager) -> None:
     """Call `setup`, and check that it returns nothing.
 
     Raises:
-        UsageError: It is an `async def`, or returned a value, which nothing would run.
-        ControllerRuntimeError: As `setup` raised it.
-        ProgramFailed: It raised another error.
+        UsageError: `setup` is an `async def`, or returned a value, which would be ignored.
+        ControllerRuntimeError: `setup` raised it.
+        ProgramFailed: `setup` raised another error.
     """
     name, call = getattr(setup, "__qualname__", "setup"), cast("Callable[[Manager], object]", plain("setup", setup))
     try:
@@ -205,9 +205,9 @@ def call_setup(setup: Setup, manager: Manager) -> None:
 
 
 def modules_below(folder: Path, modules: Mapping[str, ModuleType | None] | None = None) -> dict[str, Path]:
-    """Return the imported modules whose files are in `folder`, with these files; installed packages are left out.
+    """Return the files of the imported modules in `folder`, by module name, without installed packages.
 
-    The module `__main__` and those of this package are not among them: they cannot be imported again.
+    The module `__main__` and the modules of this package are excluded, since they cannot be imported again.
     """
     found = {}
     for name, module in [*(sys.modules if modules is None else modules).items()]:
@@ -230,9 +230,9 @@ def _is_below(folder: Path, file: str) -> bool:
 
 @contextlib.contextmanager
 def forgotten(folder: Path) -> Iterator[None]:
-    """Forget the modules below `folder`, so that an import inside the block reads them again.
+    """Return a context manager: inside it the modules below `folder` are forgotten, so that an import reads them again.
 
-    If the block raises, the modules that were imported before are back, and those that it imported are gone.
+    If the block raises, the earlier modules are restored, and newly imported ones are removed.
     """
     before = {name: sys.modules[name] for name in modules_below(folder)}
     for name in before:
@@ -248,7 +248,7 @@ def forgotten(folder: Path) -> Iterator[None]:
 
 
 def told(error: BaseException) -> str:
-    """Return the traceback of an error, as text, from the first frame on that is not ours or the import system's."""
+    """Return the traceback of an error as text, without the first frames of this package and of the import system."""
     found = traceback.TracebackException.from_exception(error)
     ours = str(Path(__file__).parents[1])
     frames = [*found.stack]

@@ -19,11 +19,11 @@ from controller_runtime.ring.by import RingBy
 
 @attrs.frozen(kw_only=True)
 class ProgramOptions:
-    """The options of a program, of which each alone is valid; `plan_program` checks whether they fit together.
+    """The options of a program. Each is valid by itself; `plan_program` checks that they are consistent.
 
     Attributes:
-        live: Show the live view; else log lines.
-        grace: Seconds that running reconciles have to finish once the program is asked to stop; None is the program's.
+        live: Whether to show the live view instead of log lines.
+        grace: Seconds that running reconciles have to finish after a request to stop; None for the program's own value.
 
     The others are described in the help of the command; see `cli_options`.
     """
@@ -67,7 +67,7 @@ class ProgramOptions:
 
     @property
     def is_watched(self) -> bool:
-        """Whether somebody looks at the objects of the program: then they are counted."""
+        """Whether the objects of the program are displayed, so that they must be counted."""
         return self.live or self.plain or self.plot is not None
 
 
@@ -76,9 +76,9 @@ class RingPlan:
     """The ring of a program.
 
     Attributes:
-        name: Its name.
-        namespace: Where its objects are.
-        by: The property of requests by which the replicas divide them.
+        name: The name of the ring.
+        namespace: The namespace of its objects.
+        by: The property of requests by which replicas divide them.
     """
 
     name: str
@@ -88,13 +88,13 @@ class RingPlan:
 
 @attrs.frozen
 class ProgramPlan:
-    """Where and how to run.
+    """Where and how a program runs.
 
     Attributes:
-        cluster: Where to run.
-        leader_election: How replicas elect a leader; None runs the controllers without an election.
-        ring: The ring in which replicas share their work; None shares nothing.
-        record: The ConfigMap of its deletion budgets, unless the program names one.
+        cluster: The cluster to run on.
+        leader_election: The leader election of the replicas; None for no election.
+        ring: The ring by which replicas divide their work; None for no ring.
+        record: The ConfigMap for deletion budgets, unless the program names one.
     """
 
     cluster: Cluster
@@ -106,14 +106,14 @@ class ProgramPlan:
 def plan_program(
     options: ProgramOptions, *, in_pod: bool, lease_name: str, lease_namespace: str | None = None
 ) -> ProgramPlan:
-    """Decide where and how to run.
+    """Return where and how to run a program, decided by its options.
 
     Args:
         options: The options of the command line.
-        in_pod: Whether this process runs in a pod, so that without other options its cluster is meant.
-        lease_name: The name of the lease unless an option gives another.
-        lease_namespace: Its namespace unless an option gives another; None is that of `--namespace`, else that of the
-            pod, else `default`.
+        in_pod: Whether this process runs in a pod, whose cluster is then the default.
+        lease_name: The default name of the lease.
+        lease_namespace: The default namespace of the lease; None for that of `--namespace`, or else the pod's, or else
+            `default`.
 
     Raises:
         UsageError: The options contradict each other.
@@ -161,7 +161,7 @@ def _place(options: ProgramOptions, lease_name: str, lease_namespace: str | None
 
 
 def lease_name_of(program: str) -> str:
-    """Return the name of a program as the name of a lease: in lower case, with dashes for what may not be in it."""
+    """Return the name of a program in the form of a lease's name: lower case, with dashes for invalid characters."""
     return re.sub(r"[^a-z0-9.]+", "-", program.lower()).strip("-.") or "program"
 
 

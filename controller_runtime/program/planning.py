@@ -23,9 +23,10 @@ from controller_runtime.program.signals import handled_signals
 
 
 def print_plan(program: Program, options: ProgramOptions) -> int:
-    """Reconcile every object once with dry runs, print the differences, and return the status: see `report`.
+    """Reconcile every object once with dry runs, print the differences, and return the exit status: see `report`.
 
-    Options that serve, elect or share are passed over: a plan takes no lease, and so works beside the running program.
+    Options for serving, leader election and rings are ignored: a plan takes no lease, so it can run next to the
+    program.
 
     Threads: the main thread only.
 

@@ -43,22 +43,22 @@ Kubernetes gives a pod before it is killed."""
 
 
 def no_panels(manager: Manager) -> Sequence[Panel]:
-    """Return no panel."""
+    """Return no panels."""
     return ()
 
 
 @attrs.frozen(kw_only=True)
 class Program:
-    """A program, before it is known where it runs.
+    """A program, independent of the cluster on which it runs.
 
     Attributes:
-        name: Its name in messages, and that of the lease of its replicas.
-        setup: Fills each manager.
-        origin: Where `setup` is imported from, to import it again with `--reload`; None if it cannot be.
-        server: The module that `python -m` runs as the embedded server, and its first arguments.
-        panels: Returns the panels that the view shows of a manager; called once for each, after `setup`.
-        lease_namespace: The namespace of the lease, unless an option gives it; see `plan_program`.
-        grace: Seconds that running reconciles have to end, unless an option gives them; None is `session.GRACE` with
+        name: The name in messages, and of the lease of its replicas.
+        setup: Adds the parts of the program to a manager.
+        origin: The source of `setup`, to import it again with `--reload`; None if that is impossible.
+        server: The module that `python -m` runs as the embedded server, followed by arguments.
+        panels: Returns the additional panels of the view; called once for each manager, after `setup`.
+        lease_namespace: The default namespace of the lease; see `plan_program`.
+        grace: Seconds that running reconciles have to finish, unless an option sets them; None for `session.GRACE` with
             the embedded server, and `CLUSTER_GRACE` on a cluster.
     """
 
@@ -72,7 +72,7 @@ class Program:
 
 
 def execute(program: Program, options: ProgramOptions) -> None:
-    """Run until a signal or the end of the duration asks to stop.
+    """Run a program until a signal, or the end of `--duration`, stops it.
 
     Threads: the main thread only.
 

@@ -20,7 +20,10 @@ Stamp = tuple[int, int]
 
 
 def stamps(paths: Iterable[Path]) -> dict[Path, Stamp]:
-    """Return the stamps of the files that exist. An editor that replaces a file removes it for a moment."""
+    """Return the stamps (to detect changes) of those files that exist.
+
+    An editor that replaces a file removes it for a moment.
+    """
     found = {}
     for path in paths:
         try:
@@ -32,18 +35,18 @@ def stamps(paths: Iterable[Path]) -> dict[Path, Stamp]:
 
 
 def changed_files(before: Mapping[Path, Stamp], now: Mapping[Path, Stamp]) -> list[Path]:
-    """Return the files that exist now and differ from before."""
+    """Return the files that exist now and whose stamps have changed."""
     return [path for path, stamp in now.items() if before.get(path) != stamp]
 
 
 class Sources:
-    """The files of a program, and its import from them.
+    """The files of a program, to detect changes and import them again.
 
     Args:
-        origin: The setup function, which is imported already.
+        origin: The source of the setup function, which is imported already.
 
     Raises:
-        UsageError: The module is not imported from a file.
+        UsageError: The module was not loaded from a file.
 
     Threads: one.
     """
@@ -66,11 +69,11 @@ class Sources:
         """Import all modules of the program again, and return the setup function.
 
         Args:
-            changed: The files that have changed; what Python has compiled from them is removed.
+            changed: The files that have changed; their compiled code is removed.
 
         Raises:
-            UsageError: The function is gone.
-            ProgramFailed: A module raised an error. Then the modules are those of before.
+            UsageError: The setup function does not exist any more.
+            ProgramFailed: A module raised an error. The earlier modules are then restored.
         """
         for path in changed:
             Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)

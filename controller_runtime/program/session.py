@@ -37,13 +37,13 @@ _UNAVAILABLE = (ConnectionLost, ServerError, TooManyRequests)
 
 
 def reach(manager: Manager, stop: Stop) -> None:
-    """Raise unless the API server answers, so that a wrong address is one clear error and not a long wait.
+    """Check that the API server answers, so that a wrong address is an immediate error and not a long wait.
 
-    Returns without an answer once `stop` is set.
+    The function returns without an answer once `stop` is set.
 
     Raises:
-        ControllerRuntimeError: The connection is refused, the server does not answer within `ANSWER_TIMEOUT`
-            seconds or fails, or it refuses the credentials.
+        ControllerRuntimeError: The connection is refused, the server does not answer within `ANSWER_TIMEOUT` seconds or
+            fails, or it refuses the credentials.
     """
     forget = stop.on_set(manager.transport.close)  # ends the request that is waiting for its answer
     try:
@@ -60,15 +60,15 @@ def reach(manager: Manager, stop: Stop) -> None:
 
 
 def await_server(manager: Manager, stop: Stop, then: Callable[[], None]) -> None:
-    """Wait until the API server answers, for as long as it takes, and log one warning if it does not at once.
+    """Wait without a limit until the API server answers, and log one warning if it does not answer at first.
 
-    Returns without an answer once `stop` is set.
+    The function returns without an answer once `stop` is set.
 
     Args:
-        manager: Its client is used.
+        manager: The manager, whose client is used.
         stop: Ends the wait.
-        then: Called once the server has answered, to make further requests. If the server becomes
-            unavailable meanwhile, the wait begins again, and `then` is called again after it.
+        then: Called once the server has answered, to make further requests. If the server becomes unavailable
+            meanwhile, the wait starts again, and `then` is called again.
 
     Raises:
         ControllerRuntimeError: The server refuses the credentials, or `then` raised an error that is final.

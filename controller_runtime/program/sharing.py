@@ -12,15 +12,15 @@ log = get_logger(__name__)
 
 
 def share_work(manager: Manager, plan: RingPlan | None) -> None:
-    """Share the controllers of a manager that say that they are `shareable`; the others stay with the leader.
+    """Divide the work of a manager's `shareable` controllers by a ring; the others run only on the leader.
 
     Args:
-        manager: The manager, which does not run yet.
-        plan: The ring; None shares nothing.
+        manager: The manager, after `setup` and before it runs.
+        plan: The ring; None for no ring.
 
     Raises:
-        UsageError: No controller is shareable, one of the others would run in each replica, without a leader, or the
-            ring cannot have its name.
+        UsageError: No controller is shareable, another controller would run in each replica because there is no leader
+            election, or the name of the ring is invalid.
     """
     if plan is None:
         return

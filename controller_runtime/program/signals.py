@@ -21,11 +21,11 @@ REPORTING = signal.SIGUSR1
 
 @attrs.define
 class Signals:
-    """The part of the handling that a command may change while it runs.
+    """The part of signal handling that a command can change while it runs.
 
     Attributes:
-        report: Returns the text that SIGUSR1 writes to standard error, below the stacks of all threads. It is
-            called on a thread of its own, so that it may wait for a lock.
+        report: Returns the text that SIGUSR1 writes to standard error, below the stacks of all threads. It is called on
+            a separate thread, so that it may wait for a lock.
     """
 
     report: Callable[[], str]
@@ -33,10 +33,10 @@ class Signals:
 
 @contextlib.contextmanager
 def handled_signals(host: Host, stop: Stop) -> Iterator[Signals]:
-    """Handle signals inside the block: SIGINT, SIGTERM and SIGHUP set `stop`, SIGUSR1 writes a report.
+    """Return a context manager: inside it, SIGINT, SIGTERM and SIGHUP set `stop`, and SIGUSR1 writes a report.
 
-    A second SIGINT or SIGTERM ends the process at once, with status 1. A second SIGHUP does not, because a
-    terminal that closes may send several; under `nohup`, SIGHUP stays ignored.
+    A second SIGINT or SIGTERM ends the process at once, with status 1. A second SIGHUP is ignored, because a terminal
+    that closes may send several; under `nohup`, SIGHUP stays ignored.
 
     Threads: the main thread only, once at a time.
     """

@@ -48,7 +48,7 @@ _event = msgspec.json.Decoder(_EventView)
 
 
 def panels_of(make: Callable[[Manager], Sequence[Panel]], manager: Manager) -> Sequence[Panel]:
-    """Return the panels that `make` has for a manager that was set up.
+    """Return the panels that `make` returns for a manager, after `setup`.
 
     Raises:
         UsageError: `make` is an `async def`, or returned a coroutine.
@@ -61,27 +61,27 @@ class Panel(Protocol):
 
     @property
     def covers(self) -> Collection[Resource[Any]]:
-        """The resources that the panel shows, which are left out of the table of kinds."""
+        """The resources that the panel shows, which are omitted from the table of kinds."""
 
     def fields(self) -> Mapping[str, object]:
-        """Return the present state as fields of a log line; equal fields mean that nothing has happened."""
+        """Return the current state as fields of a log line; equal fields mean that nothing has changed."""
 
     def render(self) -> RenderableType:
-        """Return the present state as a part of the live view, readable at 80 columns."""
+        """Return the current state for the live view, readable at 80 columns."""
 
 
 class EventTail:
     """The last few events, as lines of text.
 
-    Threads: `observe` from one at a time; `lines` from any. There is no lock, because appending to
-        a deque and its `copy` are atomic, without the GIL too; to iterate over it is not.
+    Threads: `observe` from one at a time; `lines` from any. There is no lock, because appending to a deque and copying
+        it are atomic, with or without the GIL.
     """
 
     def __init__(self, size: int = EVENTS_KEPT) -> None:
         self._lines: collections.deque[str] = collections.deque(maxlen=size)
 
     def observe(self, delta: Delta) -> None:
-        """Keep an event that was created or updated; those of the initial list happened before the start."""
+        """Keep an event that was created or updated. Events of the initial list are skipped."""
         if delta.new is None or delta.initial:
             return
         try:
@@ -98,12 +98,12 @@ class EventTail:
 
 @attrs.frozen
 class ControllerStatus:
-    """One controller at one instant.
+    """The state of one controller at one moment.
 
     Attributes:
         name: The controller's name.
         reconciles: The number of reconciles that have ended since the start.
-        errors: The number of those that failed, and of calls of mappers and predicates that raised.
+        errors: The number of reconciles that failed, and of calls of mappers and predicates that raised.
         queued: The number of requests that wait in the queue.
     """
 
@@ -115,17 +115,17 @@ class ControllerStatus:
 
 @attrs.frozen
 class Snapshot:
-    """Everything that a view shows, at one instant.
+    """Everything that a view shows, at one moment.
 
     Attributes:
-        taken_at: Monotonic seconds of the host.
+        taken_at: The time of the snapshot, in monotonic seconds of the host.
         controllers: The controllers of the manager.
-        kinds: The objects of the collections that the program watches; none where they are not counted.
-        leader: The identity of the replica that leads, as far as this one knows; empty without an election.
-        events: The last events as lines, oldest first; none where events are not watched.
+        kinds: The counts of objects that the program watches; empty if they are not counted.
+        leader: The identity of the leader, as far as this replica knows; empty without an election.
+        events: The last events as lines, oldest first; empty if events are not watched.
         panels: The parts that the program adds.
-        rings: The rings in which this replica takes part, each with the number of slots that it owns.
-        ring_lines: A line for each of them.
+        rings: The rings of which this replica is a member, each with the number of slots that it owns.
+        ring_lines: A line of text for each ring.
     """
 
     taken_at: float
@@ -139,20 +139,20 @@ class Snapshot:
 
 
 def errors_of(controller: Controller) -> int:
-    """Return how many reconciles of a controller have failed, and how many calls of its mappers and predicates."""
+    """Return the number of failed reconciles of a controller, and of failed calls of its mappers and predicates."""
     trouble = controller.trouble()
     return controller.errors + (sum(source.errors for source in trouble.sources) if trouble else 0)
 
 
 class SnapshotSource:
-    """Takes snapshots of a manager; make one after all controllers were added, and before the manager runs.
+    """Takes snapshots of a manager. Make it after all controllers were added, and before the manager runs.
 
     Args:
         manager: The manager.
         panels: The parts that the program adds.
-        kinds: Count the objects of the collections that are watched, which costs a look at each change.
-        events: Watch the events of the cluster. Only for the embedded server: on other clusters the credentials of a
-            program need not allow it to list them.
+        kinds: Whether to count the objects of watched collections, which costs some time for each change.
+        events: Whether to watch the events of the cluster. Only for the embedded server: on other clusters a program
+            may lack the right.
 
     Threads: `take` from one at a time; `tables` from any.
     """
@@ -172,7 +172,7 @@ class SnapshotSource:
         self._count_new_kinds()
 
     def take(self) -> Snapshot:
-        """Return the present state."""
+        """Return a snapshot of the current state."""
         self._count_new_kinds()
         manager = self._manager
         return Snapshot(
@@ -187,7 +187,7 @@ class SnapshotSource:
         )
 
     def tables(self) -> list[StatusTable]:
-        """Return the kinds and the last events as tables of the status page."""
+        """Return tables of the kinds and of the last events for the status page."""
         kinds = [StatusRow((one.name, one.objects, one.text())) for one in (each.count() for each in self._counters())]
         events = [StatusRow((line,)) for line in reversed(self._events.lines())]
         found = [StatusTable("Objects", ("kind", "objects", "conditions"), kinds)] if kinds else []

@@ -17,12 +17,12 @@ _MILLISECONDS = 1000
 
 
 class DroppingStream(io.TextIOBase):
-    """Writes text to a file descriptor; drops the text if the reader does not make room in time.
+    """A text stream to a file descriptor that drops text if the reader is too slow.
 
     Args:
         descriptor: The file descriptor; it is not closed here.
-        timeout: Seconds for which a write waits for room. After one such wait in vain, later
-            writes do not wait until the reader reads again.
+        timeout: The most seconds that a write waits for the reader. After a write has waited in vain, later writes do
+            not wait until the reader reads again.
 
     Threads: any.
     """
@@ -35,7 +35,7 @@ class DroppingStream(io.TextIOBase):
         self._is_stuck = False
 
     def fileno(self) -> int:
-        """Return the descriptor."""
+        """Return the file descriptor."""
         return self._descriptor
 
     def isatty(self) -> bool:
@@ -47,7 +47,10 @@ class DroppingStream(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        """Write `text` as far as there is room, and return its length. Lines of up to `PIPE_BUF` bytes stay whole."""
+        """Write `text` as far as the reader has room, and return its length.
+
+        Lines of up to `PIPE_BUF` bytes stay whole.
+        """
         data = text.encode(errors="backslashreplace")
         try:
             while data and self._has_room():

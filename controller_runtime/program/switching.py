@@ -18,9 +18,9 @@ with Python's default and 0.7 ms with this; reconciles that do nothing are as ma
 
 @contextlib.contextmanager
 def short_switches() -> Iterator[None]:
-    """Let threads take turns after `SWITCH_INTERVAL` inside the block, or more often if the process is already set to.
+    """Return a context manager that sets Python's switch interval to at most `SWITCH_INTERVAL` seconds.
 
-    The interval is that of the whole process. So only a program sets it, and no manager within another application.
+    The switch interval applies to the whole process. So only a program sets it, not a manager in another application.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(min(before, SWITCH_INTERVAL))

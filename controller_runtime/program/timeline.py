@@ -27,11 +27,11 @@ Fact: TypeAlias = "str | int | float | bool | None"
 
 @attrs.frozen
 class Lane:
-    """One fact over time.
+    """The values of one fact over time.
 
     Attributes:
-        name: Its name.
-        changes: The seconds at which it got each value; a value holds until the next one, None is not a value.
+        name: The name of the fact.
+        changes: The time in seconds of each new value. A value holds until the next one; None is no value.
     """
 
     name: str
@@ -39,16 +39,16 @@ class Lane:
 
     @property
     def is_number(self) -> bool:
-        """Whether all its values are numbers, which are drawn as a line; others are bars with a text."""
+        """Whether all values are numbers, which are drawn as a line; other values are drawn as bars with text."""
         values = [value for _, value in self.changes if value is not None]
         return bool(values) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
 class Timeline:
-    """Records facts, and draws them.
+    """Records the values of facts over time, and draws them.
 
     Args:
-        host: Its clock says when; the first note is at zero.
+        host: The source of the time; the first record is at zero.
 
     Threads: any.
     """
@@ -65,19 +65,19 @@ class Timeline:
         self._left_out = 0
 
     def note(self, facts: Mapping[str, object]) -> None:
-        """Note the present values of some facts; those that are not named keep theirs. None is not a value."""
+        """Record the current values of some facts; other facts keep their values. None is no value."""
         now = self._clock.monotonic()
         with self._lock:
             self._note(facts, self._at(now))
 
     def note_all(self, facts: Mapping[str, object]) -> None:
-        """Note the present values of all facts: one that is not among them has no value any more."""
+        """Record the current values of all facts; other facts have no value from now on."""
         now = self._clock.monotonic()
         with self._lock:
             self._note({**dict.fromkeys(self._lanes), **facts}, self._at(now))
 
     def mark(self, text: str) -> None:
-        """Note that something happened now."""
+        """Record that an event happened now; `text` describes it."""
         now = self._clock.monotonic()
         with self._lock:
             at = self._at(now)
@@ -87,7 +87,7 @@ class Timeline:
                 self._left_out += 1
 
     def noting(self, take: Callable[[], Snapshot]) -> Callable[[], Snapshot]:
-        """Return a function that takes a snapshot of a program, and notes what a log line would say of it."""
+        """Return a function that calls `take`, and records the summary of the snapshot."""
         taken = synchronous("noting", take)
 
         def noted() -> Snapshot:
@@ -101,7 +101,7 @@ class Timeline:
         return noted
 
     def svg(self, title: str) -> str:
-        """Return the picture, up to the present."""
+        """Return the picture up to the current time, as SVG."""
         now = self._clock.monotonic()
         with self._lock:
             end = max(self._at(now), 1e-3)
@@ -111,10 +111,10 @@ class Timeline:
         return drawn(title, shown, marks, end, f"{left_out} changes are not drawn" if left_out else "")
 
     def write(self, path: Path, title: str) -> None:
-        """Write the picture to a file.
+        """Write the picture to an SVG file.
 
         Args:
-            path: The file, which is overwritten; SVG.
+            path: The file, which is overwritten.
             title: The heading of the picture.
 
         Raises:

@@ -26,7 +26,7 @@ _NOT_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U001
 
 
 def escape(text: str) -> str:
-    """Return a text as XML has it; characters that XML cannot have are shown as U+FFFD."""
+    """Return a text escaped for XML. Characters that XML does not allow become U+FFFD."""
     return escaped(_NOT_XML.sub("\ufffd", text))
 
 
@@ -37,14 +37,14 @@ def drawn(
     end: float,
     note: str = "",
 ) -> str:
-    """Return the picture.
+    """Return the picture of a timeline as SVG.
 
     Args:
-        title: Its heading.
-        lanes: Each with its name, whether its values are numbers, and the seconds at which it got each value.
-        marks: The seconds and the text of each event.
-        end: The seconds at which the picture ends.
-        note: A line below it.
+        title: The heading.
+        lanes: For each fact its name, whether its values are numbers, and the time in seconds of each value.
+        marks: The time in seconds and the text of each event.
+        end: The time at which the picture ends, in seconds.
+        note: A line of text below the picture.
     """
     heights = [(LINE if is_number else BAR) + GAP for _, is_number, _ in lanes]
     bottom = TOP + sum(heights) + (MARKS + GAP if marks else 0)
@@ -72,7 +72,7 @@ def _x(seconds: float, end: float) -> float:
 
 
 def step_of(end: float) -> float:
-    """Return the seconds between two lines of the grid: about eight of them, at round numbers."""
+    """Return the seconds between two lines of the grid, a round number; there are about eight lines."""
     rough = end / 8
     if rough <= 0:
         return 1.0

@@ -13,10 +13,10 @@ if TYPE_CHECKING:  # a program without tracing need not have it
 
 
 def global_provider() -> TracerProvider:
-    """Return the process's tracer provider.
+    """Return the tracer provider that this process has set for OpenTelemetry.
 
     Raises:
-        UsageError: OpenTelemetry is not installed, or has no provider, so that every span would be lost.
+        UsageError: OpenTelemetry is not installed, or no provider is set, so that every span would be lost.
     """
     with needed_by("--tracing"):
         from opentelemetry import trace

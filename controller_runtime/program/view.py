@@ -27,17 +27,17 @@ class View(Protocol):
     """Shows snapshots until the program stops."""
 
     def run(self, stop: Stop) -> None:
-        """Show snapshots until `stop` is set, then one last one. Blocks, so it runs on a thread of its own."""
+        """Show snapshots until `stop` is set, then a last one. It blocks, so it runs on its own thread."""
 
 
 def choose_view(asked: bool | None, *, text_log: bool, terminal: bool, rich: bool) -> tuple[bool, str]:
-    """Decide whether the live view is shown, and return with it why it is not though it was asked for.
+    """Return whether to show the live view, and why not if it was asked for (otherwise an empty text).
 
     Args:
-        asked: The user's choice, or None.
-        text_log: The log is in text and at its usual level, so that the user seems to want no lines in particular.
-        terminal: Standard error is a terminal.
-        rich: The package that draws the view is installed.
+        asked: The user's choice; None if there is none.
+        text_log: Whether the log is text at its usual level, so that the user probably needs no log lines.
+        terminal: Whether standard error is a terminal.
+        rich: Whether the package that draws the view is installed.
     """
     if asked is None:
         return text_log and terminal and rich, ""
@@ -51,8 +51,8 @@ def choose_view(asked: bool | None, *, text_log: bool, terminal: bool, rich: boo
 def summary(snapshot: Snapshot) -> dict[str, object]:
     """Return the fields of a log line about a snapshot.
 
-    They leave out what changes all the time, such as the number of reconciles, so that equal
-    fields mean that nothing has happened.
+    Values that change all the time, such as the number of reconciles, are omitted, so that equal fields mean that
+    nothing has changed.
     """
     fields: dict[str, object] = {}
     for panel in snapshot.panels:
@@ -82,7 +82,7 @@ def _errors(controllers: Sequence[ControllerStatus]) -> dict[str, int]:
 
 
 def reconciles(controllers: Sequence[ControllerStatus]) -> dict[str, int]:
-    """Return the reconciles of each controller; of many, their sum."""
+    """Return the number of reconciles of each controller; if there are many controllers, only the sum."""
     each = {f"{c.name}_reconciles": c.reconciles for c in controllers}
     return each if len(controllers) <= FEW else {"reconciles": sum(each.values())}
 
@@ -107,12 +107,12 @@ class PlainView:
 
 
 class SpokenView:
-    """Tells in plain lines what has changed, and nothing else: for screen readers, and for those who read on paper.
+    """Writes plain lines that describe changes: for screen readers, and for reading on paper.
 
-    There is no colour, no box and no movement of the cursor.
+    It uses no colors, no boxes and no cursor movements.
 
     Args:
-        take: Returns the present state.
+        take: Returns the current state.
         write: Writes a line.
     """
 
@@ -121,7 +121,7 @@ class SpokenView:
         self._write = write
 
     def run(self, stop: Stop) -> None:
-        """Tell all facts, then their changes, at most every `SPOKEN_PAUSE` seconds, until `stop` is set."""
+        """Write all facts, then their changes, at most every `SPOKEN_PAUSE` seconds, until `stop` is set."""
         told: dict[str, object] = {}
         stopped = False
         while not stopped:
@@ -133,7 +133,7 @@ class SpokenView:
 
 
 def spoken(before: Mapping[str, object], now: Mapping[str, object]) -> str:
-    """Return in words what has changed; empty if nothing has."""
+    """Return the differences between two summaries in words; empty if there are none."""
     parts = []
     for name, value in now.items():
         words = name.replace("_", " ")
@@ -146,7 +146,7 @@ def spoken(before: Mapping[str, object], now: Mapping[str, object]) -> str:
 
 
 class LastLines(logging.Handler):
-    """A log handler that keeps the last few lines, shortened, to be shown by the live view."""
+    """A log handler that keeps the last few lines, shortened, for the live view."""
 
     def __init__(self, size: int = 6) -> None:
         super().__init__()
@@ -154,7 +154,7 @@ class LastLines(logging.Handler):
         self._lines: collections.deque[str] = collections.deque(maxlen=size)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep the first line of the record, with the time of day and without the date; INFO is left out."""
+        """Keep the first line of the record, with the time of day; the date, and the level INFO, are omitted."""
         time, _, line = self._format(record).splitlines()[0].partition("T")[2].partition(" ")
         self._lines.append(f"{time[:8]} {line.removeprefix('INFO').lstrip()}")
 
@@ -165,7 +165,7 @@ class LastLines(logging.Handler):
 
 @contextlib.contextmanager
 def captured_log() -> Iterator[LastLines]:
-    """Collect log lines inside the block: written to the terminal, they would break the live view's picture."""
+    """Return a context manager that collects log lines, which would break the live view's display."""
     root = logging.getLogger()
     before, lines = root.handlers[:], LastLines()
     root.handlers[:] = [lines]

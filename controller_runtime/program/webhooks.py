@@ -24,15 +24,15 @@ EMBEDDED = WebhookServing(address="127.0.0.1:0", namespace=SYSTEM, installed=Tru
 
 
 def webhook_serving(options: ProgramOptions, *, embedded: bool = False) -> WebhookServing | None:
-    """Return how the options say that webhooks are served; None if they are not.
+    """Return the options for serving webhooks; None if they are not served.
 
     Args:
         options: The options of the command line.
-        embedded: Whether the server is embedded. Then they are served without an option, too, and the server calls them
-            by their address, because no service leads there.
+        embedded: Whether the server is embedded. Then webhooks are served even without an option, and the server calls
+            them by URL, since there is no service.
 
     Raises:
-        UsageError: An option is missing or is given in vain.
+        UsageError: An option is missing, or has no effect.
     """
     if embedded:
         return _for_embedded(options)
@@ -76,12 +76,12 @@ def _for_embedded(options: ProgramOptions) -> WebhookServing:
 def choose_webhooks(
     manager: Manager, serving: WebhookServing | None, *, metrics: bool = False, installs: bool = False
 ) -> None:
-    """Have a manager that was set up serve its webhooks; say so if it has some that no option serves.
+    """Let a manager serve its webhooks; log a message if it has webhooks that no option serves.
 
     Args:
-        manager: The manager.
+        manager: The manager, after `setup` and before it runs.
         serving: How they are served; None if they are not.
-        metrics: Whether its metrics are served beside them.
+        metrics: Whether its metrics are served at the same address.
         installs: The option `--install-crds`.
     """
     if serving is not None and (manager.declared_webhooks or metrics or not serving.installed):
@@ -98,10 +98,10 @@ def choose_webhooks(
 
 
 def forget_webhooks(manager: Manager, serving: WebhookServing | None) -> None:
-    """Have the embedded server call no webhooks of an earlier manager, which has ended; `setup` may write.
+    """Remove webhook configurations of an earlier manager from the embedded server, since `setup` may write.
 
     Args:
-        manager: A manager that is not set up yet.
+        manager: The new manager, before `setup`.
         serving: How its webhooks will be served.
     """
     if serving is not None:

@@ -15,11 +15,11 @@ from controller_runtime.program.scaffold.names import Names
 
 
 def deploy_files(names: Names, files: Mapping[str, str]) -> dict[str, str]:
-    """Return the texts of the files in the folder `deploy`, by their names.
+    """Return the texts of the files in the folder `deploy` of a new operator, by file name.
 
     Args:
         names: The names of the operator.
-        files: Its other files, of which the module is imported, and forgotten afterwards.
+        files: The operator's other files; its module is imported temporarily.
     """
     with tempfile.TemporaryDirectory(prefix="init-") as folder:
         program, rights, made = (Path(folder) / name for name in (f"{names.module}.py", "rights.yaml", "deploy"))

@@ -53,7 +53,7 @@ def imported_names() -> set[str]:
 
 
 def files_for(names: Names, library: Library) -> dict[str, str]:
-    """Return the texts of the files, by their names; `deploy_files` makes the other ones from them."""
+    """Return the texts of the operator's files by name, except those of `deploy_files`."""
     by_name, place = library.is_by_name, library.elsewhere("CLONE")
     values = {
         **_values_of_names(names),
@@ -83,7 +83,7 @@ def files_for(names: Names, library: Library) -> dict[str, str]:
 
 
 def wheels_command(library: Library) -> str:
-    """Return the command that makes the wheels of the library and of the distributions that its tests need."""
+    """Return the command that builds the wheels of the library and of what the operator's tests need."""
     places = [each.replace("[testing]", "") for each in library.requirements("testing")]
     return shlex.join(["pip", "wheel", "--no-deps", "--wheel-dir", "wheels", *places])
 
@@ -98,13 +98,13 @@ def _values_of_names(names: Names) -> dict[str, str]:
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
-    """Write files into a folder, which is made if there is none, and overwrite nothing.
+    """Write files into a folder, which is created if necessary, without overwriting any.
 
-    Each file appears complete or not at all, also if the process is killed; then some of the files may be there.
+    Each file is written completely or not at all; if the process is killed, some of the files may be missing.
 
     Raises:
         UsageError: One of the files exists, so none was written.
-        ControllerRuntimeError: The system refuses.
+        ControllerRuntimeError: The operating system refuses.
     """
     try:
         if existing := [name for name in files if os.path.lexists(folder / name)]:
@@ -141,7 +141,7 @@ def _link(made: Path, folder: Path, names: Mapping[str, str]) -> None:
 
 
 def commands_for(names: Names, folder: Path) -> Iterator[str]:
-    """Yield the commands that a user would try next, in the environment that the library is installed in."""
+    """Yield the commands that a user would run next."""
     if folder != Path():
         yield f"cd {folder}"
     yield "pytest"

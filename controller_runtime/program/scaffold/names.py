@@ -30,7 +30,7 @@ class Names:
 
     Attributes:
         name: The operator's name, a DNS label: of its controller, its distribution and its image.
-        kind: The kind that it serves.
+        kind: The kind of custom resources that the operator serves.
         group: The API group of the kind.
     """
 
@@ -40,7 +40,7 @@ class Names:
 
     @property
     def module(self) -> str:
-        """The Python module: the name with underscores in place of dashes."""
+        """The name of the Python module: the operator's name with underscores instead of dashes."""
         return self.name.replace("-", "_")
 
 
@@ -49,12 +49,12 @@ def names_of(name: str, kind: str | None, group: str, taken: Iterable[str] = ())
 
     Args:
         name: The operator's name.
-        kind: The kind; by default the name in CamelCase.
+        kind: The kind; None for the name in CamelCase.
         group: The API group.
         taken: Names that the module of the operator imports, which its classes must not have.
 
     Raises:
-        UsageError: A name cannot be used. The message is one line, which tells how to correct it.
+        UsageError: A name is invalid. The message has the remedy.
     """
     names = Names(name, kind or "".join(part.capitalize() for part in name.split("-")), group)
     problem = _name_problem(names) or _kind_problem(names.kind, taken) or _group_problem(group)
