@@ -36,7 +36,7 @@ WORKERS = 5
 
 @attrs.frozen
 class TTLStep:
-    """A range of numbers of nodes, both ends included, and its TTL in seconds."""
+    """A range of cluster sizes (numbers of nodes, both ends included), and its TTL in seconds."""
 
     at_least: int
     at_most: int
@@ -55,7 +55,7 @@ STEPS: Sequence[TTLStep] = (
 
 
 def advance(step: int, nodes: int) -> int:
-    """Return the index of the step for a cluster that has `nodes` nodes now and was in `step` before."""
+    """Return the index of the step for a cluster with `nodes` nodes whose previous step was `step`."""
     while nodes > STEPS[step].at_most:
         step += 1
     while nodes < STEPS[step].at_least:
@@ -68,7 +68,7 @@ _MOST_DIGITS = 19  # of a 64-bit integer; longer texts are not converted, which 
 
 
 def parse_ttl(text: str | None) -> int | None:
-    """Return the TTL in an annotation; None if it is missing or not a 64-bit integer in plain digits."""
+    """Return the TTL in an annotation; None if it is missing or is not a decimal 64-bit integer."""
     if text is None or not _INTEGER.fullmatch(text) or len(text.lstrip("+-0")) > _MOST_DIGITS:
         return None
     value = int(text)
@@ -76,15 +76,15 @@ def parse_ttl(text: str | None) -> int | None:
 
 
 class ClusterSize:
-    """Counts the nodes, one creation and one deletion at a time and in their order, and knows the TTL.
+    """Counts the nodes with each change, in order, and gives the TTL.
 
-    The order matters: after 95, 105 and 95 nodes the step is a higher one than after 95 nodes only. A
-    restart counts from zero, so the step may be a lower one after it, as in kube-controller-manager.
+    The order matters: after 95, 105 and 95 nodes the step is a higher one than after 95 nodes only. A restart counts
+    from zero, so the step may be a lower one after it, as in kube-controller-manager.
 
     Args:
-        host: Makes the lock.
+        host: The source of the lock.
         all_nodes: Returns the keys of all nodes.
-        lazy: A change of step does not concern other nodes than the one that caused it; see `node_ttl`.
+        lazy: Whether a change of step is applied only to the node that changed; see `node_ttl`.
 
     Threads: `observe` from one at a time; `ttl` from any.
     """
@@ -99,16 +99,16 @@ class ClusterSize:
 
     @property
     def nodes(self) -> int:
-        """Number of nodes counted so far."""
+        """The number of nodes counted so far."""
         return self._nodes  # one number
 
     def ttl(self) -> int:
-        """Return the TTL for the present number of nodes, in seconds."""
+        """Return the TTL for the current number of nodes, in seconds."""
         with self._lock:
             return STEPS[self._step].ttl
 
     def observe(self, delta: Delta) -> Iterable[Request]:
-        """Count one change and return the nodes to reconcile: the one that changed, and all when the step changes."""
+        """Count one change, and return the nodes to reconcile: the changed one, or all nodes when the step changes."""
         change = (delta.new is not None) - (delta.old is not None)
         with self._lock:
             before = self._step
@@ -125,14 +125,14 @@ class ClusterSize:
 
 @attrs.frozen
 class NodeTTL(Reconciler):
-    """Patches a node whose annotation is missing, unreadable or different from the present TTL."""
+    """Patches a node whose annotation is missing, unreadable or different from the current TTL."""
 
     nodes: Lister[PartialObjectMetadata]
     client: Client
     size: ClusterSize
 
     def reconcile(self, request: Request) -> Result:
-        """Patch the annotation of one node unless it holds the present TTL."""
+        """Patch the annotation of one node unless it has the current TTL."""
         node = self.nodes.get(request)
         if node is None:
             return Result()
@@ -147,10 +147,10 @@ def node_ttl(manager: Manager, *, workers: int = WORKERS, lazy: bool = False) ->
     """Return the controller, ready to be added to `manager`.
 
     Args:
-        manager: Its client and its cache of nodes are used.
-        workers: Number of nodes that are patched at the same time.
-        lazy: After a change of step a node keeps its old TTL until the node itself changes, as in
-            kube-controller-manager. By default all nodes are patched at once.
+        manager: The manager, whose client and cache of nodes are used.
+        workers: The most nodes that are patched at the same time.
+        lazy: If True, a node keeps its old TTL after a change of step until the node itself changes, as in
+            kube-controller-manager. If False, all nodes are patched at once.
     """
     nodes = manager.lister(NODES, PartialObjectMetadata)
     size = ClusterSize(manager.host, nodes.keys, lazy=lazy)

@@ -11,7 +11,7 @@ from controllers.agent.settings import IPAddress, Settings, unreachable
 
 
 def addresses(machine: Machine, settings: Settings) -> list[dict[str, str]]:
-    """Return the addresses for the node's status: its IP addresses, then its name.
+    """Return the addresses for the node's status: its IP addresses, then its host name.
 
     Raises:
         NotObserved: No usable address was found, or one of `settings.node_ips` is not this machine's.

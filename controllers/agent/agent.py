@@ -52,11 +52,11 @@ class _LeaseOfNode:
 def add_node_agent(manager: Manager, observer: Observer, settings: Settings) -> NodeReporter:
     """Add the agent of one node to `manager`: a reporter of its status, and the heartbeat of its lease.
 
-    A status that hangs does not delay a renewal: the two share only their connections, which each of
+    A post of the status that hangs does not delay a renewal of the lease: the two share only connections, which each of
     them closes when its requests fail repeatedly.
 
     Args:
-        manager: Runs the two, and has the client that they use.
+        manager: The manager that runs them, and whose client they use.
         observer: Measures the machine.
         settings: The node's name, addresses, labels and intervals.
 

@@ -22,12 +22,14 @@ _MERGED_LISTS = ("conditions", "addresses")  # which a strategic merge patch mer
 
 
 def differs(before: Node, after: Node) -> bool:
-    """Tell whether the labels, annotations or status of a Node differ; see `status_differs`."""
+    """Return whether the labels, annotations or status of two Nodes differ; see `status_differs`."""
     return bool(_metadata_patch(before, after)) or status_differs(before.get("status"), after.get("status"))
 
 
 def status_differs(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> bool:
-    """Tell whether a status differs; heartbeat times, the order of conditions and the form of amounts do not count."""
+    """Return whether two statuses differ, ignoring heartbeat times, the order of conditions and the format of
+    quantities.
+    """
     if before is None or after is None:
         return before is not after
     return bool(merge_patch(_comparable(before), _comparable(after)))
@@ -45,32 +47,32 @@ def _comparable(status: Mapping[str, Any]) -> dict[str, Any]:
 
 @attrs.frozen
 class Reported:
-    """The last post that succeeded; the defaults are those of an agent that has not posted yet.
+    """The last successful post of a status; the defaults are for an agent that has not posted yet.
 
     Attributes:
-        at: Monotonic seconds of the post.
-        delay: Seconds by which the next post of an unchanged status comes later than one interval; may be negative.
+        at: The time of the post in monotonic seconds; None if there was none.
+        delay: Seconds that are added to the interval until the next post of an unchanged status; may be negative.
     """
 
     at: float | None = None
     delay: float = 0.0
 
     def is_due(self, now: float, interval: float) -> bool:
-        """Tell whether an unchanged status is to be posted now."""
+        """Return whether an unchanged status must be posted at `now`."""
         return self.at is None or now - self.at >= interval + self.delay
 
     def after(self, now: float, interval: float, *, changed: bool, chance: random.Random) -> Reported:
         """Return the value for a post at `now`.
 
-        After a change, and after the first post, the next one is spread over 0.5 to 1.5 intervals, so that
-        nodes that changed together do not post together from then on.
+        After a change, and after the first post, the next post comes after a random 0.5 to 1.5 intervals, so that nodes
+        that changed together do not keep posting together.
         """
         spread = changed or self.at is None
         return Reported(now, interval * (chance.random() - _SPREAD) if spread else 0.0)
 
 
 def node_patch(before: Node, after: Node) -> dict[str, Any]:
-    """Return the strategic merge patch of labels, annotations and status; the spec is not compared."""
+    """Return the strategic merge patch between two Nodes: of labels, annotations and status, without the spec."""
     patch = {}
     for name, difference in (("metadata", _metadata_patch(before, after)), ("status", _status_patch(before, after))):
         if difference:

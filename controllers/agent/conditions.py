@@ -44,14 +44,14 @@ _READY_REASONS = {"True": "KubeletReady", "False": "KubeletNotReady"}
 def with_pressure(conditions: Sequence[Condition], kind: str, is_short: bool | None, now: str) -> list[Condition]:
     """Return `conditions` with one of the three pressure conditions updated.
 
-    Reason, message and transition time change only when the status does, as a kubelet's do, so a
-    reason that others wrote stays until then.
+    As with a kubelet, reason, message and transition time change only when the status does, so a reason that another
+    client wrote stays until then.
 
     Args:
         conditions: The conditions so far; not changed.
         kind: Type of the condition.
-        is_short: Whether the resource is short; None if that is not known.
-        now: The present time, as the API writes it.
+        is_short: Whether the resource is short; None if unknown.
+        now: The current time in the API's format.
     """
     texts = _TEXTS[kind]
     reason, message = _UNKNOWN if is_short is None else texts.short if is_short else texts.enough
@@ -63,7 +63,7 @@ def with_pressure(conditions: Sequence[Condition], kind: str, is_short: bool | N
 
 
 def with_ready(conditions: Sequence[Condition], problems: Sequence[str], now: str) -> list[Condition]:
-    """Return `conditions` with Ready updated: True unless there are `problems`. A new one is put at the end."""
+    """Return `conditions` with Ready updated: True unless there are `problems`. A new condition is added at the end."""
     before = _find(conditions, READY) or {}
     status = str(not problems)
     message = "; ".join(problems) or "the node agent is posting ready status"
@@ -88,7 +88,7 @@ def ready_problems(capacity: Mapping[str, str], *, stops: bool) -> list[str]:
 
 
 def is_ready(conditions: Iterable[Condition]) -> bool:
-    """Tell whether the condition Ready is True."""
+    """Return whether the condition Ready is True."""
     return (_find(conditions, READY) or {}).get("status") == "True"
 
 

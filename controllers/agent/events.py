@@ -26,10 +26,10 @@ class NodeEvents:
         self._event(node, "Starting", "starting the node agent")
 
     def record(self, before: Mapping[str, Any] | None, node: Mapping[str, Any]) -> None:
-        """Record the differences between the status `before` and the one in `node`.
+        """Record the differences between the status `before` and the status of `node`.
 
-        A reboot is recorded at most once, because this process cannot outlive one: any further difference of
-        the boot id was written by another client.
+        A reboot is recorded at most once, because this process cannot survive one: another client wrote any further
+        change of the boot id.
         """
         was, now = before or {}, node["status"]
         for reason in transitions(was.get("conditions") or (), now["conditions"]):

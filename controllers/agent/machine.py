@@ -23,12 +23,12 @@ ARCHITECTURES: Mapping[str, str] = {
 
 
 class NotObserved(ControllerRuntimeError):
-    """A part of the status is not known; it stays as it was."""
+    """Raised if a part of the status could not be measured; that part of the status is not changed."""
 
 
 @attrs.frozen(kw_only=True)
 class Machine:
-    """A machine. An attribute is None if this system does not report it, or could not at that moment.
+    """Measurements of a machine at one moment. An attribute is None if it could not be measured.
 
     Attributes:
         system: Operating system by its name in Go, such as `linux`.
@@ -42,7 +42,7 @@ class Machine:
         inodes: Number of inodes of that file system; None also if it has no fixed number of them.
         inodes_available: Number of inodes that are free.
         tasks: Number of processes and threads that exist.
-        tasks_limit: Largest number of them that can exist.
+        tasks_limit: The most processes and threads that can exist.
         huge_pages: Bytes set aside for huge pages, by the size of a page in bytes.
         kernel: Release of the kernel.
         os_image: Name of the operating system, for people.
@@ -77,7 +77,7 @@ class Machine:
     routed: Sequence[str] = ()
 
     def unknown(self) -> list[str]:
-        """Return the names of the attributes that are None, in words."""
+        """Return the names of the attributes that are None, with spaces instead of underscores."""
         return [name.replace("_", " ") for name, value in attrs.asdict(self, recurse=False).items() if value is None]
 
 
@@ -85,8 +85,7 @@ class Observer(Protocol):
     """Measures a machine."""
 
     def observe(self) -> Machine:
-        """Return the machine as it is now.
+        """Measure the machine, and return the result.
 
-        Does not raise for an attribute that is not known, but sets it to None. May block for as long as a disk or
-        a resolver does.
+        An attribute that cannot be measured is None. The call may block as long as a disk or a resolver does.
         """

@@ -38,7 +38,7 @@ def _platform_labels(machine: Machine) -> dict[str, str]:
 
 
 def initial_node(settings: Settings, machine: Machine, status: Status) -> Node:
-    """Return the Node to create."""
+    """Return the Node object to create for a machine."""
     labels = {
         "kubernetes.io/hostname": settings.name,
         "beta.kubernetes.io/os": machine.system,
@@ -59,10 +59,11 @@ def initial_node(settings: Settings, machine: Machine, status: Status) -> Node:
 
 
 def adoption_patch(existing: Mapping[str, Any], initial: Node) -> dict[str, Any]:
-    """Return the patch, for the status subresource, that registers `existing` as our Node; empty if it needs none.
+    """Return the patch, for the status subresource, by which the agent takes over an existing Node; empty if none is
+    needed.
 
-    It updates the default labels, the annotation about volumes, the huge pages, and capacity and allocatable if
-    they are missing. A default label whose value in `initial` is empty is removed.
+    It updates the default labels, the annotation about volumes, the huge pages, and capacity and allocatable if they
+    are missing. A default label whose value in `initial` is empty is removed.
     """
     metadata, status = existing["metadata"], existing.get("status") or {}
     labels, annotations = dict(metadata.get("labels") or {}), dict(metadata.get("annotations") or {})
@@ -87,13 +88,13 @@ def _with_huge_pages(before: Mapping[str, str], wanted: Mapping[str, str]) -> di
 
 
 def updated_node(node: Mapping[str, Any], machine: Machine, status: Status) -> Node:
-    """Return `node` as it should be now: with `status`, and with the labels that every round restores."""
+    """Return a copy of `node` with `status`, and with the labels that the agent restores at each update."""
     labels = {**(node["metadata"].get("labels") or {}), **_platform_labels(machine)}
     return {**node, "metadata": {**node["metadata"], "labels": labels}, "status": status}
 
 
 def pod_cidrs_of(node: Mapping[str, Any]) -> str:
-    """Return the address ranges of the node's pods, separated by commas; empty if absent."""
+    """Return the address ranges of the node's pods, separated by commas; empty if it has none."""
     return ",".join((node.get("spec") or {}).get("podCIDRs") or ())
 
 

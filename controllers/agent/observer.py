@@ -27,12 +27,12 @@ _ANY_PORT = 9
 
 
 class MachineObserver:
-    """Measures this machine.
+    """Measures the machine on which this process runs.
 
     Args:
-        folder: A folder on the file system that is measured.
-        resolve: Returns the addresses to which the node's name resolves; called by each observation.
-        files: Root of the files of the kernel and the system; another folder in tests.
+        folder: A folder on the file system whose space is measured.
+        resolve: Returns the addresses to which the node's name resolves; called by each `observe`.
+        files: The root folder of the kernel's and system's files; in tests another folder.
 
     Threads: any.
     """
@@ -45,7 +45,7 @@ class MachineObserver:
         self._files = files
 
     def observe(self) -> Machine:
-        """Return the machine as it is now; what is not known is None."""
+        """Measure the machine, and return the result; attributes that cannot be measured are None."""
         import psutil  # imported here, because it takes 4 MiB that only an agent needs
 
         disk = _or_none(lambda: os.statvfs(self._folder))

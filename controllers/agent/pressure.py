@@ -18,7 +18,7 @@ HOLD = 300.0
 
 
 class Signal(enum.Enum):
-    """The quantities that thresholds are for, by the kubelet's names."""
+    """The quantities to which thresholds apply, by the kubelet's names."""
 
     MEMORY = "memory.available"
     DISK = "nodefs.available"
@@ -36,11 +36,11 @@ SIGNALS: Mapping[str, Sequence[Signal]] = {
 
 @attrs.frozen
 class Threshold:
-    """The smallest amount that may be left of something.
+    """The least amount of a resource that must be available.
 
     Attributes:
         signal: The quantity.
-        amount: Bytes or a number; or, if `is_share`, a fraction of the capacity, 0 to 1.
+        amount: A number of bytes, inodes or tasks; if `is_share`, a fraction of the capacity, from 0 to 1.
         is_share: Whether `amount` is a fraction.
     """
 
@@ -49,17 +49,17 @@ class Threshold:
     is_share: bool = False
 
     def of(self, capacity: int) -> int:
-        """Return the threshold for this capacity, in the unit of the signal, rounded down."""
+        """Return the threshold for this capacity in absolute numbers, rounded down."""
         return int(self.amount * capacity if self.is_share else self.amount)
 
 
 def parse_thresholds(text: str) -> tuple[Threshold, ...]:
     """Parse thresholds in a kubelet's notation, such as `memory.available<100Mi,nodefs.available<10%`.
 
-    An empty text has no thresholds.
+    An empty text gives no thresholds.
 
     Raises:
-        UsageError: An unknown signal, one given twice, or an amount that is not one.
+        UsageError: A signal is unknown or given twice, or an amount is malformed.
     """
     found: dict[Signal, Threshold] = {}
     for part in (part.strip() for part in text.split(",") if part.strip()):
@@ -91,7 +91,7 @@ DEFAULTS = parse_thresholds("memory.available<100Mi,nodefs.available<10%,nodefs.
 
 
 def reading(machine: Machine, signal: Signal) -> tuple[int, int] | None:
-    """Return the available amount and the capacity of a signal; None if one of them is not known."""
+    """Return the available amount and the capacity of a signal; None if one of them is unknown."""
     available, capacity = {
         Signal.MEMORY: (machine.memory_available, machine.memory),
         Signal.DISK: (machine.disk_available, machine.disk),
@@ -105,7 +105,7 @@ def reading(machine: Machine, signal: Signal) -> tuple[int, int] | None:
 
 
 def is_short(machine: Machine, threshold: Threshold) -> bool:
-    """Tell whether less is left than the threshold; exactly as much is enough."""
+    """Return whether less than the threshold is available."""
     found = reading(machine, threshold.signal)
     return found is not None and threshold.of(found[1]) > found[0]
 
@@ -118,11 +118,11 @@ def last_short(
     Args:
         machine: The machine as measured now.
         thresholds: The thresholds in force.
-        before: The result for the measurement before.
-        now: Monotonic seconds.
+        before: The result for the previous measurement.
+        now: The time in monotonic seconds.
 
     Returns:
-        Monotonic seconds by condition; conditions that never held are absent.
+        The time in monotonic seconds by condition; conditions that were never measured to hold are absent.
     """
     short = {threshold.signal for threshold in thresholds if is_short(machine, threshold)}
     return {**before, **{kind: now for kind, signals in SIGNALS.items() if short.intersection(signals)}}
@@ -134,7 +134,7 @@ def pressures(machine: Machine, last: Mapping[str, float], now: float, hold: flo
     Args:
         machine: The machine as measured now.
         last: The result of `last_short` for this measurement.
-        now: Monotonic seconds.
+        now: The time in monotonic seconds.
         hold: Seconds for which a condition holds after it was last measured to hold.
     """
     found: dict[str, bool | None] = {}

@@ -57,22 +57,22 @@ STARTUP_PERIOD = 120.0
 
 
 class NodeReporter(Reconciler):
-    """Registers a Node once, and then updates its status from the machine.
+    """Registers a Node once, then updates its status from measurements of the machine.
 
-    A Node that is deleted is not created again while the program runs, as with a kubelet.
+    As with a kubelet, a deleted Node is not created again while the program runs.
 
     Args:
-        host: Its clock is used, and the queue waits on it.
-        client: Reads and writes the Node; its timeout bounds each try.
-        nodes: A cache of (at least) this Node, which saves a request each round.
+        host: The source of time and waiting.
+        client: Reads and writes the Node; its timeout limits each try.
+        nodes: A cache with this Node, which saves a request in each update.
         observer: Measures the machine.
         settings: The settings of the agent.
         events: Records the changes as events.
-        on_repeated_failure: Called after each failed try of a round but the first. A component closes
-            its connections here, since they may be broken.
+        on_repeated_failure: Called after each failed try of an update except the first. It should close the
+            connections, since they may be broken.
 
     Attributes:
-        registered: Set once the Node is registered; from the start if the agent is not to register it.
+        registered: Set once the Node is registered; set from the start if the agent must not register it.
 
     Threads: `run` from one, once.
     """
@@ -112,7 +112,9 @@ class NodeReporter(Reconciler):
         self._pod_cidrs = ""
 
     def run(self, stop: Stop) -> None:
-        """Register the Node and post its status until `stop` is set; then post Ready=False if the settings say so."""
+        """Register the Node and update its status until `stop` is set; then post Ready=False, if the settings require
+        it.
+        """
         queue: WorkQueue[Request] = WorkQueue(self._host, name=self.name)
         workers = Workers(self._host, self.name, self, queue, stop)
         queue.add_after(self.key, 0.0 if self.registered.is_set() else REGISTRATION.initial)
@@ -123,7 +125,7 @@ class NodeReporter(Reconciler):
             self._report_shutdown()
 
     def reconcile(self, request: Request) -> Result:
-        """Register the Node or post its status, and return when the next try is due."""
+        """Register the Node or update its status, and return when the next try is due."""
         try:
             if self.registered.is_set():
                 result = self._next_round(self._report(self._node()))

@@ -17,15 +17,15 @@ def _system(name: str) -> list[str]:
 
 
 class Resolver:
-    """Looks up the addresses of one name.
+    """Looks up the addresses of one host name, with a timeout.
 
-    The system's resolver takes no timeout. So each look-up runs on a daemon thread, one at a time, and
-    does not keep the process from ending.
+    The system's resolver has no timeout. So each look-up runs on a daemon thread, one at a time, which does not prevent
+    the process from ending.
 
     Args:
-        host: Makes the thread, and its clock is used.
-        name: The name.
-        ask: The resolver; raises OSError or ValueError for a name that it does not know.
+        host: The source of the thread and the time.
+        name: The host name.
+        ask: The resolver; it raises OSError or ValueError for an unknown name.
 
     Threads: one at a time.
     """
@@ -42,8 +42,7 @@ class Resolver:
     def addresses(self) -> Sequence[str]:
         """Return the addresses to which the name resolves.
 
-        If there is no answer within `TIMEOUT` seconds, the addresses of the last answer are returned. An unknown
-        name has no addresses.
+        If there is no answer within `TIMEOUT` seconds, the last answer is returned. An unknown name has no addresses.
         """
         with self._condition:
             if self._is_asking:  # a look-up that timed out before still runs: do not wait for it again

@@ -22,7 +22,7 @@ Resources = dict[str, str]
 
 
 def capacity(machine: Machine, settings: Settings, before: Mapping[str, str]) -> Resources:
-    """Return the capacity of `machine`; resources in `before` that an agent does not know stay.
+    """Return the capacity of `machine`; resources in `before` that the agent does not measure are kept.
 
     Huge pages in `before` are replaced, so that a size that the machine no longer has disappears.
     """
@@ -38,9 +38,9 @@ def capacity(machine: Machine, settings: Settings, before: Mapping[str, str]) ->
 
 
 def allocatable(total: Mapping[str, str], machine: Machine, settings: Settings) -> Resources:
-    """Return `total` without what is reserved, at least zero of each resource.
+    """Return the allocatable resources: `total` without the reserved amounts, at least zero of each.
 
-    Memory is reduced by the huge pages, too, because the kernel has set that memory aside.
+    Memory is also reduced by the huge pages, because the kernel has set that memory aside.
     """
     reserved = _reserved(machine, settings)
     reserved["memory"] += sum(parse_quantity(amount) for name, amount in total.items() if name.startswith(HUGE_PAGES))

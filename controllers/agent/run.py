@@ -41,7 +41,7 @@ log = get_logger(__name__)
 
 @attrs.frozen(kw_only=True)
 class AgentOptions:
-    """The options of `controllers agent`; the texts are in the notation of the kubelet's options."""
+    """The options of `controllers agent`; texts are in the notation of the kubelet's options."""
 
     node_name: str | None = None
     embedded: bool = False
@@ -100,13 +100,13 @@ def settings_of(options: AgentOptions, hostname: str) -> Settings:
 
 
 def run_agent(options: AgentOptions) -> None:
-    """Run the agent until it is asked to stop.
+    """Run the agent until a signal stops it.
 
-    Without a kubeconfig it runs on the cluster of the pod that this process runs in, or else on an embedded
-    server. If the API server does not answer, the agent waits for it.
+    Without a kubeconfig it runs on the cluster of the pod that this process runs in, or else on an embedded server. If
+    the API server does not answer, the agent waits for it.
 
     Raises:
-        UsageError: Invalid options, a kubeconfig that cannot be used, or a Node whose status a kubelet posts.
+        UsageError: The options are invalid, the kubeconfig cannot be used, or a kubelet posts the status of the Node.
         ControllerRuntimeError: The credentials are refused, or the run failed.
     """
     cluster = choose_cluster(
@@ -135,10 +135,10 @@ def run_agent(options: AgentOptions) -> None:
 
 
 def refuse_node_of_kubelet(manager: Manager, name: str) -> None:
-    """Raise if a kubelet posts the status of the Node, because the agent and the kubelet would undo each other's posts.
+    """Check that no kubelet posts the status of the Node: the agent and the kubelet would undo each other's posts.
 
     Raises:
-        UsageError: The status of the Node has the version of a kubelet.
+        UsageError: The status of the Node has a kubelet's version.
         ControllerRuntimeError: The Node cannot be read.
     """
     try:

@@ -30,23 +30,24 @@ class Settings:
 
     Attributes:
         name: Name of the Node, of its lease and of the lease's holder.
-        labels: Labels of a Node that the agent creates; they take precedence over the default ones.
+        labels: Labels of a Node that the agent creates; they take precedence over the default labels.
         taints: Taints of a Node that the agent creates.
-        node_ips: Addresses of the Node; if empty, they are found. A single unspecified address, such as `::`,
-            only says which family to prefer.
+        node_ips: Addresses of the Node; if empty, they are detected. A single unspecified address, such as `::`, only
+            selects the preferred address family.
         provider_id: Provider id of a Node that the agent creates.
-        attach_detach: Whether the Node's annotation says that a controller attaches volumes.
+        attach_detach: Whether to set the annotation by which a controller attaches the Node's volumes.
         register: Whether to create the Node if it does not exist.
         max_pods: Number of pods in the capacity.
-        system_reserved: Amounts that the allocatable leaves out, by resource.
-        kube_reserved: Further amounts that it leaves out, by resource.
-        thresholds: Thresholds of the pressure conditions; the allocatable leaves out those of memory and disk.
+        system_reserved: Amounts that are subtracted from the allocatable resources.
+        kube_reserved: Further amounts that are subtracted from the allocatable resources.
+        thresholds: Thresholds of the pressure conditions; those of memory and disk are subtracted from the allocatable
+            resources.
         pressure_hold: Seconds for which a shortage counts after it was last measured.
-        update_interval: Seconds between two rounds, each of which measures the machine.
+        update_interval: Seconds between two measurements of the machine.
         report_interval: Seconds between two posts of an unchanged status.
         lease_duration: Seconds for which a renewal of the lease is valid; it is renewed four times as often.
-        shutdown_grace: Seconds that the post of Ready=False at the end may take; 0 leaves it out.
-        root: A folder on the file system that is measured.
+        shutdown_grace: Seconds that the post of Ready=False at the end may take; 0 for no such post.
+        root: A folder on the file system whose space is measured.
 
     Raises:
         UsageError: `name` is empty or cannot be the name of a Node.
@@ -78,7 +79,7 @@ class Settings:
 
 
 def node_name(asked: str | None, hostname: str) -> str:
-    """Return the name of the node: `asked`, or `hostname` if that is None; without spaces around it, in lower case."""
+    """Return the name of the node: `asked`, or `hostname` if that is None; stripped, and in lower case."""
     return (hostname if asked is None else asked).strip().lower()
 
 
@@ -119,7 +120,7 @@ def parse_taints(text: str) -> tuple[dict[str, str], ...]:
 
 
 def parse_reserved(option: str, text: str) -> dict[str, Decimal]:
-    """Parse amounts in the form `cpu=500m,memory=1Gi`, and return them by resource.
+    """Parse amounts in the form `cpu=500m,memory=1Gi`, and return the amount by resource.
 
     Raises:
         UsageError: The text has another form, a resource cannot be reserved, or an amount is negative.
@@ -138,10 +139,10 @@ def parse_reserved(option: str, text: str) -> dict[str, Decimal]:
 
 
 def parse_node_ips(text: str) -> tuple[IPAddress, ...]:
-    """Parse one address, or one of each family, in the form `192.0.2.7,2001:db8::7`; an empty text has none.
+    """Parse one IP address, or one of each family, in the form `192.0.2.7,2001:db8::7`; empty text gives none.
 
     Raises:
-        UsageError: The text has another form, or other machines cannot reach an address.
+        UsageError: The text has another form, or an address cannot be reached from other machines.
     """
     found: list[IPAddress] = []
     for part in (part.strip() for part in text.split(",") if part.strip()):

@@ -24,14 +24,14 @@ AGENT_SUFFIX = "+node-agent"
 
 @attrs.frozen
 class Situation:
-    """The inputs of a status, besides the status before.
+    """The data from which a new status is computed, in addition to the previous status.
 
     Attributes:
         machine: The machine as measured now.
         settings: The settings of the agent.
-        pressures: Whether each pressure condition holds; None if that is not known.
-        now: The present time, as the API writes it.
-        stops: Whether the node shuts down.
+        pressures: Whether each pressure condition holds; None if unknown.
+        now: The current time in the API's format.
+        stops: Whether the node is shutting down.
     """
 
     machine: Machine
@@ -42,7 +42,7 @@ class Situation:
 
 
 class Composed(NamedTuple):
-    """A status, and the reasons why parts of it could not be updated."""
+    """A new status, and the reasons for which parts of it could not be updated."""
 
     status: Status
     problems: list[str]
@@ -53,7 +53,7 @@ Setter = Callable[[Situation, Status], Status]
 
 
 def compose(before: Mapping[str, Any] | None, situation: Situation) -> Composed:
-    """Return the new status. Fields that no setter sets keep their values, and `before` is not modified."""
+    """Return the new status of a node. Fields that no setter sets keep their values; `before` is not modified."""
     status, problems = dict(before or {}), []
     for setter in SETTERS:
         try:

@@ -50,10 +50,10 @@ NEEDS_THE_WHOLE: Mapping[str, str] = MappingProxyType(
 
 
 def select_controllers(asked: str, *, embedded: bool) -> list[str]:
-    """Return the names that `asked` selects, each once, in the order given.
+    """Return the controllers that `asked` selects, without duplicates, in the given order.
 
     Args:
-        asked: Comma-separated names, such as `node-ttl`; `*` stands for all but those that have to be named.
+        asked: Comma-separated names, such as `node-ttl`; `*` stands for all except those that must be named.
         embedded: True on the embedded server, where `*` may include the controllers that delete pods.
 
     Raises:
@@ -79,13 +79,13 @@ def select_controllers(asked: str, *, embedded: bool) -> list[str]:
 def build(
     manager: Manager, names: list[str], *, workers: int | None, configs: Mapping[str, object] = MappingProxyType({})
 ) -> list[Controller]:
-    """Return the named controllers, made for `manager`.
+    """Make the named controllers for `manager`, and return them.
 
     Args:
-        manager: The manager that will run them; they are not added to it here.
+        manager: The manager that will run them. They are not added to it here.
         names: Keys of `CATALOG`.
-        workers: The number of workers of each controller; None leaves each its own default.
-        configs: The configuration of each controller that takes a `config`, by name.
+        workers: The number of workers of each controller; None for the default of each.
+        configs: Configurations by controller name, for controllers with a parameter `config`.
     """
     options = {} if workers is None else {"workers": workers}
     return [

@@ -14,10 +14,10 @@ _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(h|ms|m|s)", re.ASCII)
 
 
 def seconds(text: str) -> float:
-    """Return the seconds that `text` means: a plain number, or a duration in Go's notation, such as `50s` or `1m30s`.
+    """Return the seconds in a text: a plain number, or a duration in Go's notation, such as `50s` or `1m30s`.
 
     Raises:
-        BadParameter: It is neither of the two.
+        BadParameter: The text has another form.
     """
     if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text, re.ASCII):
         return float(text)
@@ -41,13 +41,13 @@ F = Callable[..., Any]
 
 
 def lifecycle_flags(command: F) -> F:
-    """Add the flags to a command, without defaults: those are `LifecycleConfig`'s."""
+    """Add the flags of the node lifecycle controller to a command, without defaults; `LifecycleConfig` has them."""
     for name, kind, metavar, text in reversed(FLAGS):
         command = click.option(f"--{name}", type=kind, metavar=metavar, help=text)(command)
     return command
 
 
 def take_lifecycle_flags(options: dict[str, Any]) -> dict[str, float]:
-    """Remove the flags from a command's options, and return those that were given."""
+    """Remove the flags of `lifecycle_flags` from a command's options, and return the values that were given."""
     found = {key: options.pop(key) for name, *_ in FLAGS if (key := name.replace("-", "_")) in options}
     return {key: value for key, value in found.items() if value is not None}

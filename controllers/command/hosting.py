@@ -46,7 +46,7 @@ RESTART_AFTER = 2.0
 
 
 def select_hosted(asked: str) -> list[str]:
-    """Return the names in `asked`, which are separated by commas; an empty text selects no controller.
+    """Return the controller names in `asked`, separated by commas; an empty text selects no controller.
 
     Raises:
         UsageError: A name is not in `HOSTABLE`.
@@ -60,16 +60,17 @@ def select_hosted(asked: str) -> list[str]:
 
 @contextlib.contextmanager
 def hosted(host: Host, server: APIServer, token: str, names: Sequence[str] = tuple(HOSTABLE)) -> Iterator[None]:
-    """Run the controllers of `names`, garbage collection and the deletion of namespaces inside the block.
+    """Return a context manager that runs controllers, garbage collection and the deletion of namespaces inside its
+    block.
 
-    A part that fails, in whatever way, is started again after `RESTART_AFTER` seconds.
+    A part that fails with any error is started again after `RESTART_AFTER` seconds.
 
     Args:
         host: The host that the server runs on.
-        server: The server whose objects they work on; it goes on after the block.
+        server: The server on whose objects they work; it continues after the block.
         token: The bearer token that the server accepts.
-        names: Keys of `HOSTABLE`. If the server's release has no lease candidates, their controllers have no work
-            and do not run.
+        names: Keys of `HOSTABLE`. The controllers of lease candidates do not run if the server's release has no such
+            kind.
     """
     group, version = LEASE_CANDIDATES.group, LEASE_CANDIDATES.version
     if server.kinds.find(group, version, LEASE_CANDIDATES.plural) is None:

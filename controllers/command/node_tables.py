@@ -15,7 +15,7 @@ from controllers.command.zone_states import disrupted_zones
 
 
 def render(snapshot: ClusterSnapshot) -> RenderableType:
-    """Return the tables, readable at 80 columns."""
+    """Return the tables of `controllers run` for the live view, readable at 80 columns."""
     nodes, leases, pods = snapshot.nodes, snapshot.leases, snapshot.pods
     parts: list[RenderableType] = [_cluster(nodes, leases), _zones(nodes), _unreachable(nodes)]
     if pods.pods:

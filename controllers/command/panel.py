@@ -23,33 +23,33 @@ class NodePanel:
     """The panel of a cluster's nodes; see `snapshot.Panel`.
 
     Attributes:
-        take: Returns the present state.
+        take: Returns the current state.
     """
 
     take: Callable[[], ClusterSnapshot]
 
     @property
     def covers(self) -> frozenset[Resource[Any]]:
-        """The resources that the panel shows."""
+        """The resources that the panel shows, which are omitted from the table of kinds."""
         return frozenset((NODES, PODS, LEASES))
 
     def fields(self) -> Mapping[str, object]:
-        """Return the present state as fields of a log line."""
+        """Return the current state as fields of a log line."""
         return summary(self.take())
 
     def tables(self) -> list[StatusTable]:
-        """Return the present state as tables of the status page."""
+        """Return the current state as tables of the status page."""
         return status_tables(self.take())
 
     def render(self) -> RenderableType:
-        """Return the present state as tables."""
+        """Return the current state as tables for the live view."""
         from controllers.command.node_tables import render  # here, because it needs an extra
 
         return render(self.take())
 
 
 def summary(snapshot: ClusterSnapshot) -> dict[str, object]:
-    """Return the fields of a log line about a snapshot."""
+    """Return the fields of a log line about a snapshot of a cluster."""
     nodes, leases, pods = snapshot.nodes, snapshot.leases, snapshot.pods
     fields: dict[str, object] = {"nodes": nodes.nodes, "ready": nodes.ready.get("True", 0)}
     if unknown := nodes.ready.get("Unknown"):
@@ -69,7 +69,7 @@ def summary(snapshot: ClusterSnapshot) -> dict[str, object]:
 
 
 def status_tables(snapshot: ClusterSnapshot) -> list[StatusTable]:
-    """Return a snapshot as tables of the status page: nodes by zone, leases, and which replica led when."""
+    """Return a snapshot as tables of the status page: nodes by zone, leases, and changes of leaders."""
     nodes, leases, pods = snapshot.nodes, snapshot.leases, snapshot.pods
     states = disrupted_zones(nodes)
     zones = [

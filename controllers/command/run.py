@@ -37,7 +37,7 @@ LEASE_NAMESPACE = "kube-system"
 
 @attrs.frozen(kw_only=True)
 class RunOptions(ProgramOptions):
-    """The options of `controllers run`, of which each alone is valid; `plan` checks whether they fit together."""
+    """The options of `controllers run`. Each is valid by itself; `plan` checks that they are consistent."""
 
     controllers: str | None = None
     hollow_nodes: int = 0
@@ -50,7 +50,7 @@ class RunOptions(ProgramOptions):
 
 @attrs.frozen
 class Plan(ProgramPlan):
-    """The decision what to run and where, made from the options and the environment before anything is started.
+    """The controllers to run and their configuration, decided from the options before anything is started.
 
     Attributes:
         names: The controllers to run.
@@ -62,11 +62,11 @@ class Plan(ProgramPlan):
 
 
 def plan(options: RunOptions, *, in_cluster: bool) -> Plan:
-    """Decide what to run and where.
+    """Return what to run and where.
 
     Args:
         options: The options of the command line.
-        in_cluster: This process runs in a pod, so without other options its cluster is meant.
+        in_cluster: Whether this process runs in a pod, whose cluster is then the default.
 
     Raises:
         UsageError: The options contradict each other, or could harm a cluster by accident.
@@ -125,7 +125,7 @@ def _lifecycle(options: RunOptions, names: list[str]) -> LifecycleConfig:
 
 
 def run(options: RunOptions) -> int:
-    """Run until a signal or the end of `duration` asks to stop, or print a plan; return the exit status.
+    """Run until a signal or the end of `duration`, or print a plan; return the exit status.
 
     Raises:
         UsageError: The options contradict each other, or the kubeconfig cannot be used.
@@ -162,9 +162,9 @@ def compose(manager: Manager, options: RunOptions, todo: Plan, stack: contextlib
 
     Args:
         manager: The manager, which does not run yet.
-        options: Hollow nodes, pods and workers.
-        todo: The controllers.
-        stack: Ends what is started here, in reverse order.
+        options: The options, with the numbers of hollow nodes, pods and workers.
+        todo: The plan, with the names of the controllers.
+        stack: Gets the cleanup of everything that is started here.
     """
     trim_caches(manager, but=[PODS] if options.workloads else ())
     configs = {NODE_LIFECYCLE: todo.lifecycle}

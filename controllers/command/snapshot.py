@@ -53,14 +53,15 @@ _NO_LEASE = _Lease(_LeaseMeta())
 
 @attrs.frozen
 class LeaseSummary:
-    """The leases at one instant.
+    """The state of the leases at one moment.
 
     Attributes:
         nodes: The number of node leases.
-        silent: The number of node leases that have expired: no renewal was seen for longer than their duration.
-        oldest: Seconds since the last renewal of the node lease that was not renewed for longest.
-        leaders: The holders of the leases of elections, by the lease's name.
-        changes: The last changes of the holders, newest first: seconds ago, the lease, and its holder; empty for none.
+        silent: The number of expired node leases: no renewal was seen for longer than their duration.
+        oldest: Seconds since the last renewal of the node lease with the longest time without renewal.
+        leaders: The holders of leader election leases, by the name of the lease.
+        changes: The last changes of holders, newest first: the seconds since then, the lease, and the new holder, empty
+            for none.
     """
 
     nodes: int = 0
@@ -71,9 +72,9 @@ class LeaseSummary:
 
 
 class LeaseTracker:
-    """Remembers when each node lease was last seen to be renewed, and who holds the other leases.
+    """Remembers when the last renewal of each node lease was seen, and the holders of the other leases.
 
-    Times are those of this host's monotonic clock, because `renewTime` comes from clocks that may differ from ours.
+    Times are from this host's monotonic clock, because `renewTime` comes from other clocks.
 
     Threads: `observe` from one at a time; `summary` from any.
     """
@@ -87,7 +88,7 @@ class LeaseTracker:
         self._changes: deque[tuple[float, str, str]] = deque(maxlen=CHANGES_KEPT)
 
     def observe(self, delta: Delta) -> None:
-        """Take one change into account; a lease that does not decode counts as not held."""
+        """Record one change. A lease that cannot be decoded counts as without holder."""
         lease, before = _read(delta.new), _read(delta.old).spec or _SnapshotLeaseSpec()
         spec = lease.spec or _SnapshotLeaseSpec()
         now = self._host.monotonic()
@@ -104,7 +105,7 @@ class LeaseTracker:
                 self._nodes[delta.key] = (now, float(spec.lease_duration_seconds or 0))
 
     def summary(self) -> LeaseSummary:
-        """Return the present state of the leases."""
+        """Return the current state of the leases."""
         now = self._host.monotonic()
         with self._lock:
             ages = [(now - seen, duration) for seen, duration in self._nodes.values()]
@@ -123,7 +124,7 @@ def _read(lease: Cached | None) -> _Lease:
 
 @attrs.frozen
 class ClusterSnapshot:
-    """The nodes, leases and pods of a cluster at one instant."""
+    """The nodes, leases and pods of a cluster at one moment."""
 
     nodes: NodeCounts
     leases: LeaseSummary = attrs.field(factory=LeaseSummary)
@@ -131,12 +132,12 @@ class ClusterSnapshot:
 
 
 class ClusterSource:
-    """Takes snapshots of a cluster: watches its nodes, pods and leases by the caches of a manager.
+    """Takes snapshots of a cluster, whose nodes, pods and leases it watches by a manager's caches.
 
-    Only for the embedded server: on other clusters the credentials of one controller may not allow it to list these.
+    Only for the embedded server: on other clusters the program may lack the right to list these.
 
     Args:
-        manager: Has the informers.
+        manager: The manager, whose informers are used.
 
     Threads: `take` from any.
     """
@@ -149,5 +150,5 @@ class ClusterSource:
         manager.informer(LEASES).subscribe(self._leases.observe, name="leases")
 
     def take(self) -> ClusterSnapshot:
-        """Return the present state."""
+        """Return a snapshot of the current state."""
         return ClusterSnapshot(self._nodes.count(), self._leases.summary(), self._pods.count())

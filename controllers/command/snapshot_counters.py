@@ -62,14 +62,14 @@ class _Features:
 
 @attrs.frozen
 class NodeCounts:
-    """The counts of nodes at one instant.
+    """The counts of nodes at one moment.
 
     Attributes:
         nodes: The number of nodes.
         ready: The number of nodes by the status of their Ready condition; a node without one counts as `Unknown`.
         ttl: The number of nodes by the raw text of their TTL annotation; the key is empty for nodes without one.
         evicting: The number of nodes with a NoExecute taint, from which pods are evicted.
-        zones: The numbers of nodes that are ready and that are not, by zone; the key is empty for nodes without one.
+        zones: The numbers of ready and of other nodes, by zone; the key is empty for nodes without a zone.
     """
 
     nodes: int
@@ -95,7 +95,7 @@ class NodeCounter:
         self._zones: Counter[tuple[str, bool]] = Counter()
 
     def observe(self, delta: Delta) -> None:
-        """Take one change into account; a node that does not decode counts as `Unknown`."""
+        """Count one change. A node that cannot be decoded counts as `Unknown`."""
         old = _features(delta.old) if delta.old is not None else None
         new = _features(delta.new) if delta.new is not None else None
         with self._lock:
@@ -108,7 +108,7 @@ class NodeCounter:
                     self._zones[features.zone, features.ready == "True"] += sign
 
     def count(self) -> NodeCounts:
-        """Return the present counts."""
+        """Return the current counts."""
         with self._lock:
             # Unary plus drops the entries that are zero, such as TTLs that no node has any more.
             self._ready, self._ttl, self._zones = +self._ready, +self._ttl, +self._zones
@@ -139,7 +139,7 @@ def _ready(status: ConditionsView | None) -> str | None:
 
 @attrs.frozen
 class PodCounts:
-    """The counts of pods at one instant.
+    """The counts of pods at one moment.
 
     Attributes:
         pods: The number of pods.
@@ -164,14 +164,14 @@ class PodCounter:
         self._counts: Counter[tuple[bool, bool]] = Counter()  # by (is being deleted, is ready)
 
     def observe(self, delta: Delta) -> None:
-        """Take one change into account; a pod that does not decode counts as not ready."""
+        """Count one change. A pod that cannot be decoded counts as not ready."""
         sides = [(_of_pod(side), sign) for side, sign in ((delta.old, -1), (delta.new, 1)) if side is not None]
         with self._lock:
             for features, sign in sides:
                 self._counts[features] += sign
 
     def count(self) -> PodCounts:
-        """Return the present counts."""
+        """Return the current counts."""
         with self._lock:
             going = self._counts[True, True] + self._counts[True, False]
             ready = self._counts[False, True]

@@ -8,7 +8,7 @@ from controllers.node_lifecycle.zones import ZonePolicy, ZoneState
 
 
 def disrupted_zones(nodes: NodeCounts) -> dict[str, ZoneState]:
-    """Return the state of each zone that is not normal; see `zone_states`."""
+    """Return the states of the zones that are not normal; see `zone_states`."""
     return {zone: state for zone, state in zone_states(nodes).items() if state is not ZoneState.NORMAL}
 
 

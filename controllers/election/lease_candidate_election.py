@@ -43,17 +43,17 @@ _candidate = decoder_for(CandidateView, LEASE_CANDIDATES)
 
 @attrs.frozen
 class LeaseCandidateElection(Reconciler):
-    """Takes one step of the election of one lease, and another 5 s later while the lease has candidates.
+    """Elects the holder of a lease among its candidates: each reconcile takes one step, the next one follows after 5 s.
 
     Attributes:
-        host: Its wall clock is compared with the times in the objects.
+        host: The source of the time; its wall clock is compared with times in objects.
         leases: The cache of leases, in all namespaces.
         candidates: The cache of candidates, in all namespaces.
-        client: Reads and writes past the caches.
+        client: Reads and writes at the server, without the caches.
         recorder: Receives the events about problems.
-        strategies: The strategies that this controller elects by, by name.
+        strategies: The election strategies by name.
         memory: When renewals were seen, and which problems were reported.
-        own_writes: The leases that we made and the cache does not have yet.
+        own_writes: The writes of this controller that the cache does not show yet.
     """
 
     host: Host
@@ -66,7 +66,7 @@ class LeaseCandidateElection(Reconciler):
     own_writes: OwnWrites
 
     def reconcile(self, request: Request) -> Result:
-        """Take one step of the election of the lease with that name, whether the lease exists or not."""
+        """Take one step of the election of a lease, which need not exist."""
         if self._lacks_own_lease(request):
             return Result(requeue_after=AGAIN)
         lease, found = self.leases.get(request), _for(request, self.candidates.list(request.namespace))
@@ -216,12 +216,13 @@ def lease_candidate_election(
 ) -> Controller:
     """Return the controller, ready to add to `manager`.
 
-    Several replicas of it need ordinary leader election, because it cannot take part in an election that it holds.
+    Several replicas of this controller need ordinary leader election, because it cannot be a candidate in an election
+    that it runs.
 
     Args:
-        manager: Its client, caches and events are used.
-        workers: Number of elections that are handled at the same time.
-        strategies: The strategies to elect by, by name; add your own to `STRATEGIES`.
+        manager: The manager, whose client, caches and event recorder are used.
+        workers: The most elections that are processed at the same time.
+        strategies: The election strategies by name; add your own to `STRATEGIES`.
     """
     reconciler = LeaseCandidateElection(
         host=manager.host,

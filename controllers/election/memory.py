@@ -38,9 +38,9 @@ class _SeenRenewal:
 
 
 class Memory:
-    """By lease: when its holder and its candidates were seen to renew, and which problems have been reported.
+    """Remembers for each lease when renewals by its holder and candidates were seen, and which problems were reported.
 
-    It is not stored: after a restart renewals are measured from the first look, and problems are reported again.
+    It is kept only in memory: after a restart, times count from the first observation, and problems are reported again.
 
     Threads: any; one at a time for each lease.
     """
@@ -57,7 +57,7 @@ class Memory:
         self._problems: dict[ObjectKey, dict[Problem, float]] = {}
 
     def unchanged_for(self, lease: ObjectKey, renewal: object) -> float:
-        """Return the seconds since this process first saw the lease with this renewal; 0 at the first look."""
+        """Return the seconds since this process first saw the lease with this renewal; 0 at the first call."""
         now = self._host.monotonic()
         with self._lock:
             before, since = self._holders.get(lease, (None, now))
@@ -67,9 +67,9 @@ class Memory:
         return now - since
 
     def seconds_since_renewals(self, lease: ObjectKey, renewals: Mapping[str, tuple[str, object]]) -> dict[str, float]:
-        """Return, by name, the seconds since this process first saw the last renewal of each candidate.
+        """Return the seconds since this process saw the last renewal of each candidate, by name.
 
-        They are infinite for a candidate that has not been renewed since the first look at it.
+        The value is infinite for a candidate that was not renewed since the first observation.
 
         Args:
             lease: The lease of the candidates.
@@ -83,9 +83,9 @@ class Memory:
         return {name: now - seen.since for name, seen in found.items()}
 
     def due_problems(self, lease: ObjectKey, problems: Iterable[Problem]) -> list[Problem]:
-        """Return those of `problems` to report now.
+        """Return those `problems` that must be reported now.
 
-        Each is due once, when it has lasted for its `patience`, and again if it ended and came back.
+        A problem is due once, after it has lasted for its `patience`; and again if it ended and came back.
         """
         now = self._host.monotonic()
         with self._lock:
@@ -96,7 +96,7 @@ class Memory:
         return due
 
     def knows(self, lease: ObjectKey) -> bool:
-        """Return whether renewals of the lease have been seen."""
+        """Return whether a renewal of the lease by its holder has been seen."""
         with self._lock:
             return lease in self._holders
 

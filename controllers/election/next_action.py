@@ -34,12 +34,12 @@ LEASE_DURATION = 5
 
 @attrs.frozen
 class Lease:
-    """The fields of a lease that decide an election.
+    """The properties of a lease on which an election depends.
 
     Attributes:
-        holder: The identity of the holder; empty if absent.
-        preferred: The candidate that the holder is asked to give way to; empty if absent.
-        strategy: The strategy that the lease is held by; empty if it is not part of a coordinated election yet.
+        holder: The identity of the holder; empty if there is none.
+        preferred: The candidate to which the holder should yield; empty if there is none.
+        strategy: The election strategy in the lease; empty if it is not part of a coordinated election yet.
         duration: Seconds for which a renewal is valid; None if the lease has no duration.
         renewed: Wall time of the last renewal, by the holder's clock; None if the lease has none.
         unchanged_for: Seconds, by our monotonic clock, for which the holder has not renewed the lease.
@@ -55,9 +55,9 @@ class Lease:
     def has_expired(self, now: datetime) -> bool:
         """Return whether the holder's leadership is over.
 
-        The holder measures the duration from before it wrote the lease, and we measure it from when we saw that
-        write, which is later. So this is right however wrong the holder's wall clock is. A lease that we have not
-        watched for its duration counts as expired only if it is older than any plausible error of a clock, `VALID`.
+        The holder measures the duration from a time before its write, this controller from the later time at which it
+        saw the write. So the result is right however wrong the holder's wall clock is. A lease that was not watched for
+        its whole duration counts as expired only if it is older than any plausible clock error (`VALID`).
         """
         if self.renewed is None or self.duration is None:
             return True
@@ -65,7 +65,7 @@ class Lease:
         return self.unchanged_for > self.duration or now - self.renewed > duration + VALID
 
     def is_free(self, now: datetime) -> bool:
-        """Return whether the lease may be given to another candidate."""
+        """Return whether the lease may be given to another candidate: it has no holder, or has expired."""
         return not self.holder or self.has_expired(now)
 
 
@@ -98,9 +98,9 @@ class Problem:
     Attributes:
         reason: The reason of the event: one word in CamelCase.
         message: The text for people.
-        candidate: The name of the candidate that has the problem; empty if it is the lease's.
-        is_wrong: Whether it is a warning, because it needs a correction.
-        patience: Seconds that the problem has to last before it is reported.
+        candidate: The name of the candidate that has the problem; empty for a problem of the lease.
+        is_wrong: Whether it is reported as a warning, because something must be corrected.
+        patience: Seconds that the problem must last before it is reported.
     """
 
     reason: str
@@ -118,8 +118,8 @@ class Decision:
         action: The action.
         names: The candidates to ping.
         spec: The fields of the lease to write; None removes a field.
-        problems: Problems that keep a leader from being elected, or will.
-        again: Seconds until the next step; None if the next change of an object is soon enough.
+        problems: Problems that prevent, or will prevent, the election of a leader.
+        again: Seconds until the next step; None to wait for the next change of an object.
     """
 
     action: ElectionAction
@@ -139,9 +139,9 @@ def decide(
 
     Args:
         lease: The lease; None if it does not exist.
-        candidates: Its candidates, in any order.
-        now: Wall time.
-        strategies: The strategies that this controller elects by, by name.
+        candidates: The candidates of the lease, in any order.
+        now: The current time of the wall clock.
+        strategies: The election strategies by name.
     """
     admissible = sorted((c for c in candidates if now - c.renewed <= VALID), key=lambda c: c.name)
     if not admissible:
@@ -180,8 +180,8 @@ class Liveness(enum.Enum):
 def liveness(candidate: Candidate, now: datetime) -> Liveness:
     """Return whether a candidate is known to be alive.
 
-    A renewal that we saw ourselves counts, whatever its timestamp says. Otherwise the timestamps of the last ping
-    and the last renewal decide; they come from other clocks.
+    A renewal that this process has seen counts regardless of its timestamp. Otherwise the timestamps of the last ping
+    and the last renewal decide, which come from other clocks.
     """
     if candidate.seen_ago < SEEN:
         return Liveness.LIVES

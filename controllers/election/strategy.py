@@ -23,13 +23,13 @@ class Candidate:
 
     Attributes:
         name: The identity with which the candidate would hold the lease.
-        binary: Its binary version, as written.
-        emulation: Its emulation version, as written.
-        strategy: The name of the strategy that it asks for.
-        renewed: Wall time of its last renewal, by its own clock or by that of the last ping.
-        created: Wall time of its creation, in whole seconds.
-        pinged: Wall time of the last ping, by the clock of the controller that sent it, or None.
-        seen_ago: Seconds, by our monotonic clock, since we saw it being renewed; infinite if we have not seen that.
+        binary: Its binary version, as text.
+        emulation: Its emulation version, as text.
+        strategy: The name of the strategy that it requests.
+        renewed: The time of its last renewal, by its own wall clock or that of the last ping.
+        created: The time of its creation, in whole seconds.
+        pinged: The time of the last ping, by the clock of the controller that sent it; None if there was none.
+        seen_ago: Seconds since this process saw a renewal; infinite if it has not seen one.
     """
 
     name: str
@@ -59,8 +59,8 @@ ElectionStrategy = Callable[[Iterable[Candidate]], str | None]
 def oldest_emulation_version(candidates: Iterable[Candidate]) -> str | None:
     """Return the name of the candidate with the oldest emulation version, or None if no candidate has valid versions.
 
-    During an upgrade that candidate writes nothing that the others cannot read. Ties are decided by the lower binary
-    version, then the earlier creation, then the lower name.
+    During an upgrade the other candidates can read everything that this candidate writes. Ties are decided by the lower
+    binary version, then the earlier creation, then the lower name.
     """
     best = min((c for c in candidates if c.is_valid), key=_seniority, default=None)
     return best.name if best is not None else None
@@ -76,17 +76,17 @@ STRATEGIES: Mapping[str, ElectionStrategy] = {OLDEST: oldest_emulation_version}
 
 
 class Disagreement(ValueError):
-    """The candidates of the newest version want different strategies."""
+    """Raised if the candidates with the newest version request different strategies."""
 
 
 def strategy_of(candidates: Iterable[Candidate]) -> str:
-    """Return the strategy of the candidates with the newest binary version, which have to agree on it.
+    """Return the strategy that the candidates with the newest binary version request.
 
     Args:
-        candidates: At least one.
+        candidates: The candidates, at least one.
 
     Raises:
-        Disagreement: They ask for different strategies.
+        Disagreement: These candidates request different strategies.
     """
     wanted: dict[SemVer, set[str]] = {}
     for candidate in candidates:

@@ -24,23 +24,23 @@ class _CandidateSpec(msgspec.Struct, gc=False, rename="camel"):
 
 
 class CandidateView(msgspec.Struct, gc=False):
-    """The part of a LeaseCandidate that decides its election."""
+    """The fields of a LeaseCandidate on which its election depends."""
 
     metadata: ObjectMeta
     spec: _CandidateSpec = msgspec.field(default_factory=_CandidateSpec)
 
     @property
     def lease(self) -> ObjectKey:
-        """The name of the lease that the candidate is for."""
+        """The key of the lease for which this is a candidate."""
         return ObjectKey(self.spec.lease_name, self.metadata.namespace)
 
     @property
     def created(self) -> datetime:
-        """The time of creation."""
+        """The time of creation; long ago if it is missing."""
         return self.metadata.creation_timestamp or _LONG_AGO
 
     def has_answered(self) -> bool:
-        """Return whether the candidate was renewed since its last ping, or was never pinged."""
+        """Return whether the candidate was renewed after its last ping, or was never pinged."""
         pinged, renewed = self.spec.ping_time, self.spec.renew_time
         return pinged is None or renewed is None or renewed >= pinged
 
@@ -59,18 +59,18 @@ class _ElectionLeaseSpec(msgspec.Struct, gc=False, rename="camel"):
 
 
 class ElectionLeaseView(msgspec.Struct, gc=False):
-    """The part of a Lease that decides its election."""
+    """The fields of a Lease on which its election depends."""
 
     metadata: ObjectMeta
     spec: _ElectionLeaseSpec = msgspec.field(default_factory=_ElectionLeaseSpec)
 
 
 def candidate_of(view: CandidateView, seen_ago: float) -> Candidate | None:
-    """Return the candidate as a value, or None if it was never renewed.
+    """Return a LeaseCandidate as a `Candidate`; None if it was never renewed.
 
     Args:
-        view: The object.
-        seen_ago: Seconds since we saw it being renewed; infinite if we have not seen that.
+        view: The LeaseCandidate.
+        seen_ago: Seconds since this process saw a renewal; infinite if it has not seen one.
     """
     spec = view.spec
     if spec.renew_time is None:

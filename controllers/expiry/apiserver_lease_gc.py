@@ -31,14 +31,14 @@ class _APIServerLeaseSpec(msgspec.Struct, gc=False, rename="camel"):
 
 
 class IdentityLeaseView(msgspec.Struct, gc=False):
-    """The part of an API server's lease that decides whether it has expired."""
+    """The fields of an API server's lease by which it expires."""
 
     metadata: ObjectMeta
     spec: _APIServerLeaseSpec = msgspec.field(default_factory=_APIServerLeaseSpec)
 
 
 def seconds_left(lease: IdentityLeaseView, now: datetime) -> float:
-    """Return for how many seconds the lease is valid; negative if it has expired or has no time or no duration."""
+    """Return the seconds for which the lease is still valid; negative if it has expired or is incomplete."""
     spec = lease.spec
     if spec.renew_time is None or spec.lease_duration_seconds is None:
         return -1.0
@@ -49,8 +49,8 @@ def apiserver_lease_gc(manager: Manager, *, workers: int = 1) -> Controller:
     """Return the controller, ready to add to `manager`.
 
     Args:
-        manager: Its client and caches are used.
-        workers: Number of leases that are handled at the same time.
+        manager: The manager, whose client and caches are used.
+        workers: The most leases that are processed at the same time.
     """
     reconciler = ExpiredCollector(
         manager.host,

@@ -38,17 +38,18 @@ T = TypeVar("T", bound=HasObjectMeta)
 
 @attrs.frozen
 class ExpiredCollector(Reconciler, Generic[T]):
-    """Deletes an object that has expired; otherwise looks at it again when it would expire.
+    """Deletes objects that have expired; an object that has not is checked again when it would expire.
 
     Attributes:
-        clock: Its wall clock is compared with the times in the objects.
-        client: Reads an expired object past the cache, and deletes it.
-        cache: The objects.
-        resource: Their resource.
-        view: Their view, for reading them from the server.
-        seconds_left: Returns for how many seconds an object is still valid at a given time; negative if it has expired.
-        longest_look: Maximum number of seconds between two looks at an object that does not change. Without it a time
-            far in the future, or a wall clock that jumps, would delay a deletion without limit.
+        clock: The source of the time, which is compared with times in the objects.
+        client: Reads an expired object from the server, and deletes it.
+        cache: Reads the cached objects.
+        resource: The resource of the objects.
+        view: The class into which objects from the server are decoded.
+        seconds_left: Returns the seconds for which an object is still valid at a given time; negative if it has
+            expired.
+        longest_look: The most seconds between two checks of an unchanged object. Without it, a time far in the future,
+            or a wall clock that jumps, would delay a deletion without limit.
     """
 
     clock: Clock
@@ -60,7 +61,7 @@ class ExpiredCollector(Reconciler, Generic[T]):
     longest_look: float
 
     def reconcile(self, request: Request) -> Result:
-        """Delete one object if it has expired, by the cache and then by the server."""
+        """Delete an object if it has expired according to the cache, and then according to the server."""
         cached = self.cache.get(request)
         if cached is None:
             return Result()

@@ -19,9 +19,10 @@ NAME = "lease-candidate-gc"
 
 
 def seconds_left(candidate: CandidateView, now: datetime) -> float:
-    """Return for how many seconds the candidate is valid; negative if it has expired.
+    """Return the seconds for which the candidate is still valid; negative if it has expired.
 
-    A candidate that was never renewed is valid for half an hour after its creation: it may be about to renew itself.
+    A candidate that was never renewed is valid for half an hour after its creation, since its first renewal may still
+    come.
     """
     renewed = candidate.spec.renew_time or candidate.created
     return (VALID - (now - renewed)).total_seconds()
@@ -31,8 +32,8 @@ def lease_candidate_gc(manager: Manager, *, workers: int = 1) -> Controller:
     """Return the controller, ready to add to `manager`.
 
     Args:
-        manager: Its client and caches are used.
-        workers: Number of candidates that are handled at the same time.
+        manager: The manager, whose client and caches are used.
+        workers: The most candidates that are processed at the same time.
     """
     reconciler = ExpiredCollector(
         manager.host,

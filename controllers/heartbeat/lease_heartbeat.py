@@ -54,7 +54,7 @@ CLOCK_TOLERANCE = 1.0
 
 
 class PostProcessFailure(enum.Enum):
-    """The writes that a failing post-process prevents."""
+    """The writes that are not sent if the post-process function fails."""
 
     BLOCKS_CREATE = "blocks-create"
     """Creation only. A renewal is written as far as it was edited, as in Kubernetes up to 1.28."""
@@ -65,39 +65,38 @@ class PostProcessFailure(enum.Enum):
 class LeaseHeartbeat(Reconciler):
     """Creates a lease if it does not exist, and renews it every `renew_interval` seconds.
 
-    Once the lease exists, a renewal is one request, built on the server's last answer. The holder of
-    a lease that exists already is not changed.
+    Once the lease exists, a renewal is one request, based on the server's last answer. The holder of an existing lease
+    is not changed.
 
-    Each call of `reconcile` makes one request (besides those of the post-process) and returns when the next
-    one is due. After a read that succeeded it also makes the write that follows, so that the write does not
-    wait behind other keys in the queue. No call needs another one to follow: the heartbeat can end
-    after any of them.
+    Each call of `reconcile` makes one request (apart from those of the post-process), and returns when the next one is
+    due. After a successful read it also makes the following write, so that the write does not wait behind other keys in
+    the queue. The heartbeat can end after any call.
 
     Args:
-        host: Its clock is written into the lease; `run` waits on it.
-        client: Reads and writes the lease; its timeout should be well below the lease's duration. None
-            turns the heartbeat off.
-        holder_identity: The component that the lease is for; written when the lease is created.
+        host: The source of the time, which is written into the lease, and of waiting.
+        client: Reads and writes the lease; its timeout should be well below the lease's duration. None turns the
+            heartbeat off.
+        holder_identity: The identity of the component; written only when the lease is created.
         lease_duration_seconds: Seconds for which a renewal is valid.
-        renew_interval: Seconds between the end of a pass and the next one, stretched by up to 4 %.
+        renew_interval: Seconds between two renewals, stretched by up to 4 %.
         lease_namespace: Namespace of the lease.
-        lease_name: Name of the lease; None is the holder identity, as in Kubernetes up to 1.25.
-        on_repeated_heartbeat_failure: Called after each failed renewal but the first of up to five in a
-            row; conflicts do not count. Components close their connections here, since they may be broken.
+        lease_name: Name of the lease; None for the holder identity, as in Kubernetes up to 1.25.
+        on_repeated_heartbeat_failure: Called after each failed renewal except the first of up to five in a row;
+            conflicts do not count. It should close connections, since they may be broken.
         new_lease_post_process: Edits the lease before it is created or renewed.
-        post_process_failure: The writes that a failing post-process prevents.
-        delete_on_start_and_stop: `run` deletes the lease before the first pass and after the
-            last, for holders whose identity is a different one after each start.
-        is_quiet: Log at debug level only, for an owner of many heartbeats that reads `trouble` and `behind`.
+        post_process_failure: The writes that are not sent if `new_lease_post_process` fails.
+        delete_on_start_and_stop: `run` deletes the lease at its start and its end, for holders whose identity changes
+            with each start.
+        is_quiet: Log only at debug level, for an owner of many heartbeats that reads `trouble` and `behind`.
 
     Raises:
-        ValueError: A name that the API refuses, a time that is not positive, or an interval that
-            is not shorter than the duration, so that the lease would expire between two renewals.
+        ValueError: A name is invalid in the API, a time is not positive, or the interval is not shorter than the
+            duration, so that the lease would expire between two renewals.
 
     Attributes:
-        trouble: Why the lease is not renewed at present; empty while it is, and before the first failure.
-        behind: Seconds by which our clock was behind the last time of the lease at the last renewal. Stays 0.0
-            until that is more than `CLOCK_TOLERANCE`, and becomes 0.0 again once the clock has caught up.
+        trouble: Why the lease is currently not renewed; empty if it is renewed, and before the first failure.
+        behind: Seconds by which our clock was behind the time in the lease at the last renewal. It is 0.0 up to
+            `CLOCK_TOLERANCE`, and again once the clock has caught up.
 
     Threads: `reconcile` from one at a time, as a work queue with one key for each heartbeat calls it.
     """
@@ -144,11 +143,11 @@ class LeaseHeartbeat(Reconciler):
 
     @property
     def name(self) -> str:
-        """Name of its threads, and in the log."""
+        """The name of its threads, also in the log."""
         return f"lease-heartbeat/{self.key}"
 
     def reconcile(self, request: Request) -> Result:
-        """Make the request that is due, and the write after a read that succeeded; return when the next one is due."""
+        """Make the request that is due, and the write after a successful read; return when the next request is due."""
         if self._client is None:
             return Result()
         was_read = self._state.ask is Ask.READ
@@ -160,7 +159,7 @@ class LeaseHeartbeat(Reconciler):
         return Result(requeue_after=step.wait)
 
     def run(self, stop: Stop) -> None:
-        """Renew the lease until `stop` is set, on a thread of its own; without a client, log a warning and return."""
+        """Renew the lease until `stop` is set, on a new thread; without a client, log a warning and return."""
         if self._client is None:
             log.warning("no client, so the lease is not renewed", lease=self.key)
             return

@@ -47,10 +47,10 @@ def node_lease(
     on_repeated_heartbeat_failure: Callable[[], None] | None = None,
     is_quiet: bool = False,
 ) -> LeaseHeartbeat:
-    """Return the heartbeat of a node, with a kubelet's numbers.
+    """Return the heartbeat of a node's lease, with a kubelet's timing.
 
     Args:
-        host: Its clock is written into the lease.
+        host: The source of the time, which is written into the lease.
         client: Writes the lease and reads the Node.
         node_name: Name of the Node, of its lease and of the lease's holder.
         duration: Seconds for which a renewal is valid; a kubelet's by default.

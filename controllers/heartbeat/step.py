@@ -58,9 +58,9 @@ class Answer:
     """The result of a request, with its details.
 
     Attributes:
-        lease: The lease that the server sent, if the reply is DONE.
+        lease: The lease in the server's answer, if the reply is DONE.
         why: The error, for the log.
-        retry_after: Seconds for which the server asks its clients to wait.
+        retry_after: Seconds that the server asked the client to wait.
     """
 
     reply: Reply
@@ -70,7 +70,7 @@ class Answer:
 
 
 class Part(enum.Enum):
-    """The parts of a pass, in their order."""
+    """The parts of a pass (one renewal with its preparation), in their order."""
 
     RENEW_KNOWN = enum.auto()
     """Renew the lease with which the last pass ended."""
@@ -82,14 +82,14 @@ class Part(enum.Enum):
 
 @attrs.frozen
 class Heartbeat:
-    """The state of a heartbeat; the defaults are those of one that has not seen the lease yet.
+    """The state of a heartbeat; the defaults are for a heartbeat that has not read the lease yet.
 
     Attributes:
         ask: The request to make next.
-        part: The part of the pass to which this request belongs. A READ or CREATE of another part
-            than ENSURE resolves a conflict.
-        latest: The lease that the next pass would renew first.
-        base: The lease on which the next renewal is built.
+        part: The part of the pass to which this request belongs. A READ or CREATE in a part other than ENSURE resolves
+            a conflict.
+        latest: The lease with which the next pass begins.
+        base: The lease on which the next renewal is based.
         tries: Number of renewals of this part that failed.
         pause: Seconds to wait after the next failure to read or create the lease.
     """
@@ -109,9 +109,9 @@ class Step:
     Attributes:
         state: The new state of the heartbeat.
         wait: Seconds that must pass before the next request.
-        pass_ends: The pass is over; the next request is made after the renew interval.
-        failed_again: A renewal failed, and not for the first time in this part: the owner's
-            `on_repeated_heartbeat_failure` is to be called.
+        pass_ends: Whether the pass is over, so that the next request is made after the renew interval.
+        failed_again: Whether a renewal failed, not for the first time in this part, so that
+            `on_repeated_heartbeat_failure` must be called.
     """
 
     state: Heartbeat
@@ -121,7 +121,7 @@ class Step:
 
 
 def advance(state: Heartbeat, answer: Answer) -> Step:
-    """Return the consequences of `answer` to the request of `state`."""
+    """Return what follows from `answer` to the request of `state`."""
     step = _follow(state, answer)
     return step if answer.retry_after <= step.wait else attrs.evolve(step, wait=answer.retry_after)
 
@@ -188,7 +188,7 @@ class LeaseFields:
 
 
 def lease_to_write(base: Cached | None, fields: LeaseFields, renew_time: datetime) -> dict[str, Any]:
-    """Return a new lease, or a renewed copy of `base` that keeps the fields that others have set."""
+    """Return the body of a new lease, or of a renewal that keeps the fields of `base` set by others."""
     if base is None:
         lease: dict[str, Any] = {
             "metadata": {"name": fields.name, "namespace": fields.namespace},
@@ -203,15 +203,16 @@ def lease_to_write(base: Cached | None, fields: LeaseFields, renew_time: datetim
 
 
 def next_renew_time(now: datetime, last: datetime | None) -> datetime:
-    """Return the time for the next renewal: `now`, or a microsecond after `last` if our clock is behind that.
+    """Return the time for the next renewal: `now`, or a microsecond after `last` if our clock is behind `last`.
 
-    The time must not go back: a watcher counts a change of the lease as a renewal only if its time is later.
+    The time must not go back, because a watching client counts a change of the lease as a renewal only if its time is
+    later.
     """
     return now if last is None or now >= last or last >= _END_OF_TIME else last + timedelta(microseconds=1)
 
 
 def renew_time_of(lease: Mapping[str, Any], known: datetime | None) -> datetime | None:
-    """Return the later of the time in `lease` and the one `known`; None if there is neither.
+    """Return the later of the time in `lease` and `known`; None if there is neither.
 
     The time in the lease can be later than our clock, if another process wrote it.
     """

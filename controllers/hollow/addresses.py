@@ -13,14 +13,14 @@ NETWORK = ipaddress.IPv4Network("10.128.0.0/9")
 
 
 class PodAddresses:
-    """Gives each pod an address that no other pod has, as far as their addresses are known.
+    """Assigns each pod an address that no other known pod has.
 
-    The first address is drawn at random, so that two processes with hollow nodes of one cluster, each of which
-    learns the addresses of the other's pods a moment later, hardly give the same one.
+    The first address is random. So two processes with hollow nodes of one cluster, each of which sees the addresses of
+    the other's pods a moment later, rarely assign the same one.
 
     Args:
-        host: Provides the lock and randomness.
-        network: The addresses to give.
+        host: The source of the lock and of randomness.
+        network: The network of the addresses.
 
     Threads: any.
     """
@@ -34,7 +34,7 @@ class PodAddresses:
         self._next = host.random.randrange(network.num_addresses)
 
     def see(self, pod: ObjectKey, address: str) -> None:
-        """Take note of the address of a pod; empty for a pod that is gone, or has ended."""
+        """Record the address of a pod; empty for a pod that is gone or has ended."""
         with self._lock:
             if address != (before := self._by_pod.pop(pod, "")):
                 self._taken.discard(before)
@@ -43,7 +43,7 @@ class PodAddresses:
                 self._taken.add(address)
 
     def give(self, pod: ObjectKey) -> str:
-        """Return the address of a pod, a new one if it has none; empty if there is none left."""
+        """Return the address of a pod; assign one if it has none. Empty if there is no free address."""
         with self._lock:
             if pod in self._by_pod:
                 return self._by_pod[pod]

@@ -37,10 +37,10 @@ _LINE_LIMIT = 1 << 20  # bytes; thousands of names fit
 
 
 def control_folder() -> Path:
-    """Return the folder of the sockets, which only the user can enter; create it if it does not exist.
+    """Return the folder of the control sockets, which only the user can access; create it if it does not exist.
 
     Raises:
-        UsageError: There is something else of that name, or other users can enter the folder.
+        UsageError: The path is not a folder, or other users can access it.
     """
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     folder = Path(runtime) / "controllers" if os.access(runtime, os.W_OK) else None
@@ -53,16 +53,17 @@ def control_folder() -> Path:
 
 
 class HollowControl:
-    """Listens for commands and carries them out on `nodes`; a runnable, and a context manager that removes its socket.
+    """Listens for commands on a socket, and executes them on `nodes`; a runnable, and a context manager that removes
+    the socket.
 
     Args:
         nodes: The nodes to kill, pause and revive.
-        path: Path of the socket; None is one named after this process in `control_folder`.
+        path: Path of the socket; None for one named after this process in `control_folder`.
 
     Raises:
         UsageError: No socket can be created at `path`.
 
-    Threads: `run` on one of its own.
+    Threads: `run` on its own thread.
     """
 
     name = "hollow-nodes/control"
@@ -87,7 +88,7 @@ class HollowControl:
             ) from error
 
     def run(self, stop: Stop) -> None:
-        """Carry out commands, one at a time, until asked to stop."""
+        """Execute commands, one at a time, until `stop` is set."""
         # Closing the socket would not end an `accept` that waits; a shutdown does.
         forget = stop.on_set(lambda: self._listener.shutdown(socket.SHUT_RDWR))
         while not stop.is_set():
@@ -133,18 +134,19 @@ def add_hollow_nodes(
     path: Path | None = None,
     kubelet: Callable[[Manager, Callable[[str], bool]], Runnable] = HollowPods,
 ) -> None:
-    """Add hollow nodes to `manager`, with the pods that are bound to them, and a control socket.
+    """Add hollow nodes to `manager`, with a kubelet for pods that are bound to them, and a control socket.
 
     Args:
-        manager: The nodes join its cluster, and its cache shows them changes by others.
+        manager: The manager, on whose cluster the nodes are registered.
         count: Number of nodes.
-        stack: Removes the control socket at the end.
+        stack: Gets the cleanup of the control socket.
         pods: Number of pods to create on them.
-        toleration_seconds: Seconds for which these pods stay on a node that is not ready or not reachable; None
-            leaves that to the API server.
-        workers: Number of requests at the same time; None is the default of `HollowNodes`.
-        path: Path of the control socket; None is one named after this process.
-        kubelet: Makes what runs the pods, for the manager and a function that tells whether a node's kubelet runs.
+        toleration_seconds: Seconds for which these pods stay on a node that is not ready or not reachable; None for the
+            API server's default.
+        workers: The most requests at the same time; None for the default of `HollowNodes`.
+        path: Path of the control socket; None for one named after this process.
+        kubelet: Makes the runnable that simulates pods, from the manager and a function that returns whether a node's
+            kubelet runs.
     """
     options = {} if workers is None else {"workers": workers}
     nodes = HollowNodes(manager.host, manager.client, count, nodes=manager.informer(NODES), **options)
@@ -158,15 +160,15 @@ def add_hollow_nodes(
 
 
 def command(do: str, which: Selection, path: Path | None = None) -> list[str]:
-    """Kill, pause or revive hollow nodes of another process, and return the names of those that this changed.
+    """Kill, pause or revive hollow nodes of another process; return the names of those that changed.
 
     Args:
         do: `kill`, `pause` or `revive`.
         which: The nodes.
-        path: Control socket of the other process; None finds it if only one process of this user has one.
+        path: Control socket of the other process; None to find it, if only one process of this user has one.
 
     Raises:
-        UsageError: There is no such process, or more than one; or no such node.
+        UsageError: There is no such process or more than one, or there is no such node.
         ControllerRuntimeError: The process does not answer.
     """
     asked = {"do": do, **attrs.asdict(which)}

@@ -24,22 +24,22 @@ class KubeletState(enum.Enum):
 
 @attrs.define
 class HollowNode:
-    """One hollow node.
+    """One hollow node, with the state of its simulated kubelet.
 
-    `state` and `heartbeat` change under the lock of `HollowNodes`; the other fields belong to the worker that has
-    the node's key. The exception is a revival, which resets `registered` under the lock. If a worker sets it at
-    the same moment, the registration that it has just made counts for the revived node.
+    `state` and `heartbeat` change under the lock of `HollowNodes`; the other fields are changed by the worker that
+    processes the node's key. The exception is `revive`, which resets `registered` under the lock. If a worker sets it
+    at the same moment, its registration counts for the revived node.
 
     Attributes:
         index: Index of the node, counted from zero.
         heartbeat: The heartbeat of its lease.
         state: Whether its kubelet runs.
         registered: Whether its kubelet has registered the Node.
-        has_tried_to_register: Whether its first try to register is over, successful or not.
-        renewal_due: Monotonic seconds at which its lease is to be renewed; None while its kubelet does not run.
-        failures: Number of failures in a row of its registration or its posts.
-        is_deleted: Whether another client has deleted the Node. Its kubelet goes on without success, as a real
-            one does, so its failures are not logged any more.
+        has_tried_to_register: Whether the first try to register has ended, successfully or not.
+        renewal_due: When its lease must be renewed, in monotonic seconds; None while its kubelet does not run.
+        failures: Number of consecutive failures of its registration or its posts.
+        is_deleted: Whether another client has deleted the Node. Like a real one, its kubelet then continues without
+            success, and its failures are no longer logged.
     """
 
     index: int
@@ -53,5 +53,5 @@ class HollowNode:
 
     @property
     def key(self) -> ObjectKey:
-        """Key of the Node."""
+        """The key of the Node."""
         return ObjectKey(node_name(self.index))

@@ -30,26 +30,26 @@ class _KubeletPodStatus(Protocol):
 
 
 class KubeletPod(Protocol):
-    """The part of a pod that each hollow kubelet reads."""
+    """The fields of a pod that each hollow kubelet reads."""
 
     @property
     def status(self) -> _KubeletPodStatus:
-        """The status: the phase, and the address, empty if it has none."""
+        """The status: the phase, and the pod's address (empty if it has none)."""
 
 
 P = TypeVar("P", bound=KubeletPod)
 
 
 class KubeletPods(Reconciler, Generic[P]):
-    """Reconciles each pod when it or its node changes; a subclass decides what its kubelet does.
+    """Reconciles each pod of a hollow node when it or its node changes; a subclass implements `reconcile`.
 
     This is a runnable and not a controller, because kubelets do not wait for leadership.
 
     Args:
-        manager: Its client and its caches of pods and nodes are used.
-        is_running: Tells whether there is a hollow node of that name whose kubelet runs.
-        view: The class as which cached pods are read.
-        workers: Number of pods that are reconciled at the same time.
+        manager: The manager, whose client and caches of pods and nodes are used.
+        is_running: Returns whether there is a hollow node of that name whose kubelet runs.
+        view: The class into which cached pods are decoded.
+        workers: The most pods that are reconciled at the same time.
 
     Threads: `run` from one, once.
     """
@@ -70,7 +70,7 @@ class KubeletPods(Reconciler, Generic[P]):
         self._queue: WorkQueue[Request] = WorkQueue(manager.host, name=self.name)
 
     def run(self, stop: Stop) -> None:
-        """Reconcile the pods of hollow nodes until asked to stop."""
+        """Reconcile the pods of hollow nodes until `stop` is set."""
         pods, nodes = self._informers
         known = self._pods.keys()
         for key in known:  # before any pod gets an address

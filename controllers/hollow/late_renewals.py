@@ -13,11 +13,12 @@ LOG_INTERVAL = 60.0
 
 
 class LateRenewals:
-    """Counts late renewals, and logs them together: the first at once, later ones once in `LOG_INTERVAL` at most.
+    """Counts late renewals, and logs them together: the first at once, later ones at most once per `LOG_INTERVAL`
+    seconds.
 
     Args:
-        host: Its clock is used.
-        tolerance: Seconds by which a renewal may be late without being counted.
+        host: The source of the time.
+        tolerance: Seconds by which a renewal may be late without counting as late.
 
     Threads: any.
     """
@@ -33,7 +34,7 @@ class LateRenewals:
         self._worst = 0.0
 
     def note(self, late: float) -> None:
-        """Count a renewal that came `late` seconds after it was due, and log the late ones if a line is due."""
+        """Record a renewal that came `late` seconds after it was due, and log the late ones if a line is due."""
         with self._lock:
             now = self._host.monotonic()
             self._renewed += 1

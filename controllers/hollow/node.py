@@ -25,7 +25,7 @@ HEALTHY: Mapping[str, tuple[str, str]] = {
 
 
 class NodeConditions(msgspec.Struct, gc=False):
-    """The part of a Node that its hollow kubelet reads: its conditions."""
+    """The fields of a Node that its hollow kubelet reads: its conditions."""
 
     status: ConditionsView | None = None
 
@@ -34,7 +34,7 @@ class NodeConditions(msgspec.Struct, gc=False):
         return {c.type: c.status for c in (self.status.conditions if self.status else None) or ()}
 
     def is_healthy(self) -> bool:
-        """Tell whether the conditions are those of a healthy node."""
+        """Return whether the conditions are those of a healthy node."""
         found = self.statuses()
         return all(found.get(kind) == status for kind, (status, _) in HEALTHY.items())
 
@@ -45,12 +45,12 @@ def node_name(index: int) -> str:
 
 
 def zone_of(index: int) -> str:
-    """Return the zone of the hollow node `index`: the zones take turns."""
+    """Return the zone of the hollow node `index`. Consecutive nodes are in alternating zones."""
     return ZONES[index % len(ZONES)]
 
 
 def rack_of(index: int) -> str:
-    """Return the rack of the hollow node `index`, such as `rack-a0`: each zone fills its racks one after the other."""
+    """Return the rack of the hollow node `index`, such as `rack-a0`. Each zone fills one rack after another."""
     zones = len(ZONES)
     return f"rack-{zone_of(index)[-1]}{index // zones // RACK_SIZE}"
 
@@ -59,9 +59,9 @@ def conditions(heartbeat_time: str, before: Mapping[str, str]) -> list[dict[str,
     """Return the conditions of a healthy node.
 
     Args:
-        heartbeat_time: The present time, as the API writes it.
-        before: Status of each condition so far, by type. A condition whose status differs gets a new
-            transition time; the others have none in the result, so that a patch leaves theirs as it is.
+        heartbeat_time: The current time in the API's format.
+        before: The previous status of each condition, by type. A condition whose status changes gets a new transition
+            time; the others have none in the result, so that a patch does not change theirs.
     """
     posted = []
     for kind, (status, reason) in HEALTHY.items():
@@ -73,11 +73,11 @@ def conditions(heartbeat_time: str, before: Mapping[str, str]) -> list[dict[str,
 
 
 def hollow_node(index: int, heartbeat_time: str) -> dict[str, Any]:
-    """Return a Node as a healthy kubelet on a machine of 8 cores and 32 GiB registers it.
+    """Return a Node object as a healthy kubelet on a machine with 8 cores and 32 GiB registers it.
 
     Args:
         index: Index of the node, counted from zero; it determines the zone and the rack.
-        heartbeat_time: The times of the conditions, as the API writes them.
+        heartbeat_time: The time of the conditions in the API's format.
     """
     name = node_name(index)
     capacity = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "200Gi"}

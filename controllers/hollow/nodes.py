@@ -50,24 +50,23 @@ RETRY = Backoff(initial=0.1, factor=2.0, cap=7.0, jitter=0.0)
 class HollowNodes(Reconciler):
     """Registers `count` nodes, renews their leases and posts their status, with a kubelet's intervals.
 
-    A node is registered once. Its lease is renewed every 10 s, and its status is posted every five minutes, and
-    within 10 s after another client has changed it. The renewals of all nodes are spread over the interval.
-    Requests that fail are repeated with a kubelet's backoff for as long as the program runs. A Node that
-    exists already is taken over.
+    A node is registered once. Its lease is renewed every 10 s, and its status is posted every five minutes, and within
+    10 s after another client has changed it. The renewals of all nodes are spread over the interval. Failed requests
+    are repeated with a kubelet's backoff as long as the program runs. An existing Node is taken over.
 
-    No more nodes than there are workers wait in the queue for their first registration. So on a slow server
-    the nodes join more slowly, and the renewals of those that have joined do not wait behind them. If renewals
-    come more than half an interval late, one line a minute is logged.
+    At most as many nodes as there are workers wait in the queue for their first registration. So on a slow server nodes
+    register more slowly, and renewals of registered nodes do not wait behind them. If renewals are more than half an
+    interval late, one line per minute is logged.
 
     Args:
-        host: Its clock is used, and the queue waits on it.
-        client: Makes the requests.
+        host: The source of time and waiting.
+        client: Sends the requests.
         count: Number of nodes.
-        spread: Seconds over which the nodes join; more if the server is slow.
-        workers: Number of requests at the same time.
-        renew_interval: Seconds between two renewals of a lease; must be below the 40 s for which one is valid.
-        nodes: A cache of (at least) the hollow nodes, which runs meanwhile. Without it, a status that another
-            client has changed is restored by the next post only.
+        spread: Seconds over which registrations are spread; more if the server is slow.
+        workers: The most requests at the same time.
+        renew_interval: Seconds between two renewals of a lease; less than the 40 s for which a renewal is valid.
+        nodes: A running cache with at least the hollow nodes. Without it, a status that another client has changed is
+            restored only by the next regular post.
 
     Threads: `run` from one, once; `is_running`, `kill`, `pause` and `revive` from any.
     """
@@ -109,7 +108,7 @@ class HollowNodes(Reconciler):
         self._joining: Iterator[tuple[HollowNode, float]] = iter(())
 
     def run(self, stop: Stop) -> None:
-        """Register all nodes, renew their leases and post their status until asked to stop."""
+        """Register all nodes, renew their leases and post their status until `stop` is set."""
         nodes, start, each = self._nodes.values(), self._host.monotonic(), self._spread / max(1, len(self._nodes))
         self._joining = iter([(node, start + each * node.index) for node in nodes])
         for _ in range(self._workers):
@@ -123,7 +122,7 @@ class HollowNodes(Reconciler):
             subscription.remove()
 
     def reconcile(self, request: Request) -> Result:
-        """Do what is due for a node or its lease, unless its kubelet does not run."""
+        """Do the work that is due for a node or its lease, unless its kubelet does not run."""
         node = self._nodes[request.name]
         try:
             return self._do(node, request)
@@ -151,12 +150,13 @@ class HollowNodes(Reconciler):
         return result
 
     def is_running(self, name: str) -> bool:
-        """Tell whether `name` is a hollow node of this object and its kubelet runs."""
+        """Return whether `name` is a hollow node of this object whose kubelet runs."""
         node = self._nodes.get(name)
         return node is not None and node.state is KubeletState.RUNNING
 
     def kill(self, which: Selection) -> list[str]:
-        """End the kubelets of these nodes without a request, and return the names of those that were not killed yet.
+        """End the kubelets of these nodes without sending a request; return the names of those that were not killed
+        before.
 
         Raises:
             UsageError: There is no such node, zone or rack.
@@ -164,7 +164,7 @@ class HollowNodes(Reconciler):
         return self._change(which, lambda state: state is not KubeletState.KILLED, KubeletState.KILLED)
 
     def pause(self, which: Selection) -> list[str]:
-        """Freeze the kubelets of these nodes, and return the names of those that were running before.
+        """Freeze the kubelets of these nodes; return the names of those that were running before.
 
         Raises:
             UsageError: There is no such node, zone or rack.
@@ -172,7 +172,7 @@ class HollowNodes(Reconciler):
         return self._change(which, lambda state: state is KubeletState.RUNNING, KubeletState.PAUSED)
 
     def revive(self, which: Selection) -> list[str]:
-        """Let the kubelets of these nodes run again, and return the names of those that were not running before.
+        """Run the kubelets of these nodes again; return the names of those that were not running before.
 
         Raises:
             UsageError: There is no such node, zone or rack.

@@ -23,13 +23,13 @@ RETRY = Backoff(initial=0.1, factor=2.0, cap=10.0, jitter=0.0)
 
 
 def hollow_pod(index: int, nodes: int, *, toleration_seconds: int | None = None) -> dict[str, Any]:
-    """Return a pod that is bound to one of the hollow nodes, which get the pods in turn.
+    """Return a pod that is bound to a hollow node; consecutive pods are bound to consecutive nodes.
 
     Args:
         index: Index of the pod, counted from zero.
         nodes: Number of hollow nodes.
-        toleration_seconds: Seconds for which the pod stays on a node that is not ready or not reachable;
-            None leaves that to the API server, which sets 300.
+        toleration_seconds: Seconds for which the pod stays on a node that is not ready or not reachable; None for the
+            API server's default, 300.
     """
     spec: dict[str, Any] = {
         "nodeName": node_name(index % nodes),
@@ -54,10 +54,10 @@ def hollow_pod(index: int, nodes: int, *, toleration_seconds: int | None = None)
 class PodMaker:
     """Creates `count` pods, spread over the hollow nodes; a runnable that ends once all of them exist.
 
-    Pods that exist already are left as they are. Pods that are deleted later are not created again.
+    Existing pods are not changed. Pods that are deleted later are not created again.
 
     Args:
-        host: Waits between two tries.
+        host: The source of waiting between two tries.
         client: Creates the pods.
         count: Number of pods.
         nodes: Number of hollow nodes.
@@ -77,7 +77,7 @@ class PodMaker:
         self._count = count
 
     def run(self, stop: Stop) -> None:
-        """Create all pods, unless asked to stop before; a creation that fails is tried again until it succeeds."""
+        """Create all pods, unless `stop` is set before; a failed creation is tried again until it succeeds."""
         for pod in self._pods:
             failures = 0
             while not self._create(pod, failures):

@@ -68,7 +68,7 @@ class _HollowPodStatus(msgspec.Struct, gc=False, rename="camel"):
 
 
 class HollowPod(msgspec.Struct, gc=False):
-    """The part of a pod that its hollow kubelet reads."""
+    """The fields of a pod that its hollow kubelet reads."""
 
     metadata: _HollowPodMetadata
     spec: _HollowPodSpec = msgspec.field(default_factory=_HollowPodSpec)
@@ -76,25 +76,25 @@ class HollowPod(msgspec.Struct, gc=False):
 
     @property
     def missing_conditions(self) -> list[str]:
-        """Types of the conditions of a running pod that are not True yet."""
+        """The types of those conditions of a running pod that are not True yet."""
         found = {condition.type: condition.status for condition in self.status.conditions or ()}
         return [kind for kind in CONDITIONS if found.get(kind) != "True"]
 
     @property
     def ends_by_itself(self) -> bool:
-        """True for a pod of a Job: the work of its containers has an end, which that of other pods has not."""
+        """True for a pod of a Job, whose containers end by themselves, unlike those of other pods."""
         return any(one.kind == "Job" and one.controller for one in self.metadata.owner_references or ())
 
 
 class HollowPods(KubeletPods[HollowPod]):
-    """Posts that a pod runs, or removes it if it is marked for deletion, as long as the kubelet of its node runs.
+    """Reports that a pod runs, or removes it if it is marked for deletion, while the kubelet of its node runs.
 
-    A pod that has ended (`Succeeded`, `Failed`) stays as it is. This is a runnable; see `KubeletPods`.
+    A pod that has ended (`Succeeded`, `Failed`) is not changed. This is a runnable; see `KubeletPods`.
 
     Args:
-        manager: Its client and its caches of pods and nodes are used.
-        is_running: Tells whether there is a hollow node of that name whose kubelet runs.
-        workers: Number of pods that are reconciled at the same time.
+        manager: The manager, whose client and caches of pods and nodes are used.
+        is_running: Returns whether there is a hollow node of that name whose kubelet runs.
+        workers: The most pods that are reconciled at the same time.
 
     Threads: `run` from one, once.
     """
@@ -103,7 +103,7 @@ class HollowPods(KubeletPods[HollowPod]):
         super().__init__(manager, is_running, HollowPod, workers=workers)
 
     def reconcile(self, request: Request) -> Result:
-        """Post that the pod runs, or remove it if it is marked for deletion; nothing if its kubelet does not run."""
+        """Report that the pod runs, or remove it if marked for deletion; do nothing if its kubelet does not run."""
         pod = self._pods.get(request)
         if pod is None or not self._is_running(pod.spec.node_name):
             return Result()

@@ -36,12 +36,12 @@ class HollowRunOptions:
 
 
 def run_hollow_nodes(options: HollowRunOptions) -> None:
-    """Run hollow nodes until asked to stop.
+    """Run hollow nodes until a signal stops them.
 
     Without a kubeconfig they run on the cluster of the pod that this process runs in, or else on an embedded server.
 
     Raises:
-        UsageError: Invalid options, or a kubeconfig that cannot be used.
+        UsageError: The options are invalid, or the kubeconfig cannot be used.
         ControllerRuntimeError: The cluster cannot be reached, or the run failed.
     """
     cluster = choose_cluster(

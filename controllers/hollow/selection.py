@@ -18,9 +18,9 @@ class Selection:
     """Selects hollow nodes by exactly one of its four attributes.
 
     Attributes:
-        names: The nodes of these names.
+        names: The nodes with these names.
         zone: All nodes of this zone.
-        random: Number of nodes, drawn from those that the command would change.
+        random: The number of nodes, chosen at random from those that the command would change.
         rack: All nodes of this rack.
 
     Raises:
@@ -37,7 +37,8 @@ class Selection:
             raise UsageError("name hollow nodes, or give --zone ZONE, --rack RACK or --random N")
 
     def among(self, count: int) -> list[int]:
-        """Return the indices of the selected nodes among `count`; all of them for `random`, since the caller draws.
+        """Return the indices of the selected nodes among `count` nodes; all indices for `random`, since the caller
+        chooses.
 
         Raises:
             UsageError: There is no such node, zone or rack.

@@ -15,16 +15,16 @@ from controllers.node_lifecycle.zones import ZonePolicy
 
 @attrs.frozen
 class LifecycleConfig:
-    """The settings of the controller; upstream's numbers by default.
+    """The settings of the node lifecycle controller; the defaults are upstream's.
 
     Attributes:
-        graces: For how long a node may be silent.
-        zones: When and how fast nodes are evicted.
+        graces: How long a node may be silent.
+        zones: When zones count as disrupted, and how fast nodes are evicted.
         monitor_period: Seconds until pods that could not be marked are tried again, and until a zone that is about to
-            fall silent is judged again; also the longest time for which the pods of one node are marked in one turn.
+            fall silent is checked again; also the longest time that one reconcile spends on marking a node's pods.
 
     Raises:
-        ValueError: A period that is not positive.
+        ValueError: `monitor_period` is not positive.
     """
 
     graces: Graces = attrs.field(factory=Graces)
@@ -37,13 +37,13 @@ class LifecycleConfig:
 
     @classmethod
     def of(cls, flags: Mapping[str, float]) -> Self:
-        """Return the settings given by flags with kube-controller-manager's names, such as `node_eviction_rate`.
+        """Return the settings for flags with kube-controller-manager's names, such as `node_eviction_rate`.
 
         Args:
-            flags: Numbers by flag name, with underscores; a missing flag has its default. Times are in seconds.
+            flags: Numbers by flag name, with underscores; a missing flag has its default. Times in seconds.
 
         Raises:
-            ValueError: A number out of its range.
+            ValueError: A number is out of range.
         """
         graces, zones = Graces(), ZonePolicy()
         return cls(

@@ -26,14 +26,14 @@ _MESSAGES = {
 
 @attrs.frozen
 class Graces:
-    """For how long a node may be silent, in seconds; upstream's numbers by default.
+    """How long a node may be silent, in seconds; the defaults are upstream's.
 
     Attributes:
         monitor: The grace period of a node with a Ready condition.
-        startup: The grace period of a node that has none yet.
+        startup: The grace period of a node without a Ready condition.
 
     Raises:
-        ValueError: A grace period that is not positive.
+        ValueError: A grace period is not positive.
     """
 
     monitor: float = 50.0
@@ -49,12 +49,12 @@ class Health:
     """The signs of life of one node.
 
     Attributes:
-        uid: The node's. Another node of the same name has a health of its own.
-        ready: Its Ready condition as last seen; None if it has none.
-        silent_since: Monotonic seconds from which its silence is measured: the last sign of life, or the end of a
-            time in which no node was ready.
-        last_sign: Monotonic seconds of its last sign of life; at first, when it was first seen.
-        renewed: The latest renewal time of its lease that counted, or None.
+        uid: The uid of the node, since a new node of the same name starts again.
+        ready: The last seen Ready condition; None if it has none.
+        silent_since: The time from which its silence is measured, in monotonic seconds: the last sign of life, or the
+            end of a period in which no node was ready.
+        last_sign: The time of its last sign of life in monotonic seconds; at first, when it was first seen.
+        renewed: The latest renewal time of its lease that counted as a sign of life; None if there is none.
     """
 
     uid: str
@@ -64,11 +64,11 @@ class Health:
     renewed: datetime | None
 
     def grace(self, graces: Graces) -> float:
-        """Return for how long the node may be silent, in seconds."""
+        """Return the grace period of the node in seconds."""
         return graces.startup if self.ready is None else graces.monitor
 
     def deadline(self, graces: Graces) -> float:
-        """Return the monotonic time after which the node counts as silent."""
+        """Return the time after which the node counts as silent, in monotonic seconds."""
         return self.silent_since + self.grace(graces)
 
     def is_silent(self, graces: Graces, now: float) -> bool:
@@ -79,13 +79,13 @@ class Health:
 def first_seen(node: MonitoredNodeView, renewed: datetime | None, now: float, age: float) -> Health:
     """Return the health of a node that is seen for the first time.
 
-    A node with any sign of life, however old, gets its whole grace period, because its clock is not trusted. A node
-    without one is measured from its creation.
+    A node with any sign of life, however old, gets its whole grace period, because its clock is not trusted. For other
+    nodes the grace period starts at their creation.
 
     Args:
-        node: The node as it is.
+        node: The current node.
         renewed: The renewal time of its lease, if there is one.
-        now: Monotonic seconds.
+        now: The time in monotonic seconds.
         age: Seconds since the node was created.
     """
     is_fresh = node.ready is not None or renewed is not None
@@ -93,10 +93,10 @@ def first_seen(node: MonitoredNodeView, renewed: datetime | None, now: float, ag
 
 
 def status_seen(health: Health, node: MonitoredNodeView, renewed: datetime | None, now: float) -> Health:
-    """Return the health after the node's status was seen.
+    """Return the health of a node after its current status was seen.
 
-    With a heartbeat, the lease's present renewal time (`renewed`) becomes the one that the next renewal must exceed.
-    So the renewals of a node whose clock was set back count again.
+    After a heartbeat in the status, the next renewal must exceed the lease's current renewal time, `renewed`. So
+    renewals of a node whose clock was set back count again.
     """
     before, ready = health.ready, node.ready
     if ready == before:
@@ -109,7 +109,7 @@ def status_seen(health: Health, node: MonitoredNodeView, renewed: datetime | Non
 
 
 def lease_seen(health: Health, renewed: datetime | None, now: float) -> Health:
-    """Return the health after the node's lease was seen with the renewal time `renewed`."""
+    """Return the health of a node after its lease was seen with the renewal time `renewed`."""
     if renewed is None or (health.renewed is not None and renewed <= health.renewed):
         return health
     return attrs.evolve(health, silent_since=now, last_sign=now, renewed=renewed)
@@ -119,8 +119,8 @@ def unknown_conditions(node: MonitoredNodeView, now: str) -> list[dict[str, str]
     """Return the conditions to patch into a silent node's status; empty if its Ready condition is Unknown already.
 
     Args:
-        node: The node as it is.
-        now: The wall time as the API writes it.
+        node: The current node.
+        now: The current time in the API's format.
     """
     ready = node.ready
     if ready is not None and ready.status == "Unknown":

@@ -29,7 +29,7 @@ _OF_ZONES: tuple[Row[ZoneReport], ...] = (
 
 
 def metrics_of_zones(zones: Iterable[ZoneReport]) -> Iterator[Metric]:
-    """Yield the metrics of these zones."""
+    """Yield the metrics of zones from their reports."""
     named: Sequence[tuple[tuple[str], ZoneReport]] = [((zone_label(zone.zone),), zone) for zone in zones]
     yield from metrics_of(_OF_ZONES, ("zone",), named)
     states = [((*name, state.value), float(zone.state is state)) for name, zone in named for state in ZoneState]

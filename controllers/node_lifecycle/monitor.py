@@ -56,20 +56,20 @@ class _Node:
 
 
 class Monitor:
-    """Follows nodes and leases, and knows the health of each node and which nodes may be evicted now.
+    """Follows nodes and leases; keeps the health of each node and decides which nodes may be evicted now.
 
-    No zone is judged before the initial list of nodes is complete, so a restart does not act on a part of a zone.
+    No decision is made before the initial list of nodes is complete, so that a restart does not act on a part of a
+    zone.
 
     Args:
-        host: Its monotonic clock measures silence.
-        graces: For how long nodes may be silent.
-        policy: When and how fast nodes of a zone are evicted.
+        host: The source of the time.
+        graces: How long nodes may be silent.
+        policy: When zones count as disrupted, and how fast their nodes are evicted.
 
     Threads: `node_changed` and `lease_changed` from one at a time each; the rest from any.
 
     Attributes:
-        next_in_queue: Pushes the nodes that should ask for their turn again, because their zone's queue has moved.
-            The controller receives it.
+        next_in_queue: The channel by which nodes are reconciled again, because the queue of their zone has advanced.
     """
 
     def __init__(self, host: Host, graces: Graces, policy: ZonePolicy) -> None:
@@ -91,7 +91,7 @@ class Monitor:
             return bool(self._zones.all_silent)
 
     def node_changed(self, delta: Delta) -> Iterable[Request]:
-        """Take a change of a node into account, and return the other nodes that have to be reconciled because of it."""
+        """Record a change of a node, and return the other nodes that must be reconciled because of it."""
         name, node = delta.key.name, self._readable(delta.new)
         # A node that appears after the initial list has just been created, even if the server's clock says otherwise.
         age = self._age(node) if node is not None and delta.initial else 0.0
@@ -105,7 +105,7 @@ class Monitor:
         return dict.fromkeys(map(ObjectKey, woken))
 
     def lease_changed(self, delta: Delta) -> Iterable[Request]:
-        """Take a renewal into account. It causes no reconcile: a node's next one is due when its grace period ends."""
+        """Record a renewal. It requests no reconcile: a node's next reconcile is due at the end of its grace period."""
         name = delta.key.name
         try:
             renewed = self._read_lease(delta.new.raw).renew_time if delta.new is not None else None
@@ -123,7 +123,7 @@ class Monitor:
         return ()
 
     def health(self, node: MonitoredNodeView) -> Health | None:
-        """Return the health of a node that was just read; None if its last change has not been followed yet."""
+        """Return the health of a node that was just read; None if its last change has not been recorded yet."""
         with self._lock:
             known = self._nodes.get(node.name)
             if known is None or known.health.uid != node.metadata.uid:
@@ -132,7 +132,7 @@ class Monitor:
             return known.health
 
     def renewed(self, name: str, renewed: datetime | None) -> Health | None:
-        """Take a renewal that was just read from the server into account, and return the node's health.
+        """Record a renewal that was just read from the server, and return the node's health.
 
         Args:
             name: The node's name.
@@ -155,15 +155,16 @@ class Monitor:
             return known is not None and known.health.ready is not None and not known.is_ready
 
     def turn(self, name: str, patience: float) -> float | None:
-        """Ask for the node's turn to be evicted, and enter the queue of its zone.
+        """Ask whether the node may be evicted now; if not, put it into the queue of its zone.
 
         Args:
             name: The node's name.
-            patience: Seconds until the node asks again if its zone is about to fall silent.
+            patience: Seconds to wait before asking again, if the zone is about to fall silent.
 
         Returns:
-            Zero if the node may be evicted; it keeps the turn until its taint is seen or no longer wanted. Otherwise
-            the seconds after which to ask again, or None if `next_in_queue` pushes the node at the right time.
+            Zero if the node may be evicted; it keeps this permission until its taint is seen or no longer needed.
+            Otherwise the seconds after which to ask again, or None if `next_in_queue` requests the node at the right
+            time.
         """
         woken: list[str] = []
         with self._lock:
@@ -181,19 +182,19 @@ class Monitor:
         return wait
 
     def give_back_turn(self, name: str) -> None:
-        """Leave the queue because the node must not be evicted now, and let the next one have the turn."""
+        """Remove the node from the queue because it must not be evicted now, so that the next node may be."""
         self._change_queue(name, lambda turns, now: turns.give_back(name, now))
 
     def step_aside(self, name: str) -> None:
-        """Let the other nodes in the queue pass, because a reconcile of the node failed."""
+        """Let the other nodes in the queue go first, because a reconcile of this node failed."""
         self._change_queue(name, lambda turns, now: turns.step_aside(name))
 
     def leave_queue(self, name: str) -> None:
-        """Leave the queue because the node needs no turn."""
+        """Remove the node from the queue, because it needs no permission any more."""
         self._change_queue(name, lambda turns, now: turns.leave(name))
 
     def reports(self) -> list[ZoneReport]:
-        """Return a report of each zone with nodes that count, sorted by key."""
+        """Return a report of each zone that has nodes, sorted by the zone's key."""
         with self._lock:
             return self._zones.reports()
 

@@ -56,15 +56,15 @@ _SOON = 0.1
 
 @attrs.frozen
 class NodeLifecycle(Reconciler):
-    """Sets the conditions, the taints and the pods' readiness of a node by its signs of life.
+    """Sets the conditions and taints of a node, and the readiness of its pods, by its signs of life.
 
     Attributes:
-        host: Its monotonic clock measures silence; its wall clock stamps what is written.
-        client: Reads leases past the cache, and writes nodes.
+        host: The source of the time.
+        client: Reads leases from the server, and writes nodes.
         nodes: The cache of nodes.
-        monitor: Knows the health of each node and the order of evictions.
+        monitor: Keeps the health of each node and the order of evictions.
         marker: Marks pods as not ready.
-        pending_pods: The nodes whose pods still have to be marked.
+        pending_pods: The nodes whose pods must still be marked.
         recorder: Receives the events on nodes.
         config: The settings.
         read_node: Decodes a node.
@@ -81,7 +81,7 @@ class NodeLifecycle(Reconciler):
     read_node: Callable[[bytes], MonitoredNodeView]
 
     def reconcile(self, request: Request) -> Result:
-        """Handle one node, or a pod that was bound to a node that is not ready: its request has a namespace."""
+        """Reconcile a node; or a pod that was bound to a node that is not ready, if the request has a namespace."""
         try:
             if request.namespace:
                 self.marker.mark_late(request)
@@ -92,11 +92,11 @@ class NodeLifecycle(Reconciler):
             raise TerminalError(f"{request} is left alone until it changes: {error}") from error
 
     def metrics(self) -> Iterable[Metric]:
-        """Return the metrics of the zones: their sizes, their states, and the pace of evictions in them."""
+        """Return the metrics of the zones: sizes, states, and rates of eviction."""
         return metrics_of_zones(self.monitor.reports())
 
     def follow_nodes(self, delta: Delta) -> Iterable[Request]:
-        """Take one change of a node into account, and return the nodes that have to be reconciled because of it."""
+        """Record one change of a node, and return the nodes that must be reconciled because of it."""
         old, new = delta.old, delta.new
         if old is not None and (new is None or new.uid != old.uid):
             self._record(old, "RemovingNode", f"Node {old.name} event: Removing Node {old.name} from Controller")
@@ -252,9 +252,9 @@ def node_lifecycle(manager: Manager, *, workers: int = WORKERS, config: Lifecycl
     """Return the controller, ready to add to `manager`.
 
     Args:
-        manager: Its client, caches and events are used.
-        workers: Number of nodes that are handled at the same time.
-        config: The settings; upstream's numbers by default.
+        manager: The manager, whose client, caches and event recorder are used.
+        workers: The most nodes that are processed at the same time.
+        config: The settings; None for upstream's values.
     """
     config = config or LifecycleConfig()
     host, client, recorder = manager.host, manager.client, manager.recorder(COMPONENT)

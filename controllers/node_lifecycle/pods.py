@@ -30,8 +30,8 @@ class MarkingProgress:
     """The progress of one pass over the pods of a node; a pass may take several reconciles.
 
     Attributes:
-        tried: The pods that were marked or could not be.
-        failures: The errors of those that could not be marked.
+        tried: The pods that were tried: marked or failed.
+        failures: The errors of the failed ones.
 
     Threads: the one that reconciles the node.
     """
@@ -41,7 +41,7 @@ class MarkingProgress:
 
 
 class PendingPods:
-    """The nodes whose pods still have to be marked.
+    """The nodes whose pods must still be marked as not ready, each with its progress (a pass).
 
     Threads: any.
     """
@@ -57,7 +57,9 @@ class PendingPods:
             self._passes[name] = MarkingProgress()
 
     def clear(self, name: str) -> None:
-        """End the pass: all pods of the node are marked as not ready, or the node is not Unknown any more."""
+        """End the pass: all pods of the node are marked as not ready, or the node's Ready condition is no longer
+        Unknown.
+        """
         with self._lock:
             self._passes.pop(name, None)
 
@@ -72,12 +74,12 @@ class PodMarker:
     """Sets the Ready condition of pods to False.
 
     Attributes:
-        clock: Bounds a turn by its monotonic time, and stamps conditions with its wall time.
+        clock: The source of the time.
         client: Writes the pods.
         pods: The cache of pods.
         pods_of: Returns the names of the pods that are bound to a node.
         recorder: Receives the events on pods.
-        monitor: Knows which nodes are not ready.
+        monitor: Returns whether a node is not ready.
 
     Threads: any.
     """
@@ -90,7 +92,7 @@ class PodMarker:
     monitor: Monitor
 
     def placed(self, delta: Delta) -> Iterable[Request]:
-        """Return the pod if it was just bound to a node that is not ready."""
+        """Return a request for the pod if it was just bound to a node that is not ready."""
         name = node_of(delta.new)
         if delta.initial or not name or name == node_of(delta.old) or not self.monitor.is_not_ready(name):
             return ()
@@ -107,15 +109,15 @@ class PodMarker:
             self._mark(pod)
 
     def mark_some(self, name: str, so_far: MarkingProgress, until: float) -> bool:
-        """Continue to mark the pods of a node, and return whether all of them have been tried.
+        """Continue to mark the pods of a node; return True once all of them have been tried.
 
-        It stops between two pods after a time, so that neither the node, if it returns meanwhile, nor other nodes
-        wait until the writes of all pods have timed out. A pod that cannot be decoded is skipped with a log line.
+        It stops at the time `until`, so that neither a node that becomes ready again nor other nodes wait until the
+        writes of all pods have timed out. A pod that cannot be decoded is logged and skipped.
 
         Args:
             name: The node's name.
             so_far: The progress of this pass, which is updated.
-            until: Monotonic seconds after which no further pod is begun.
+            until: The time after which no further pod is started, in monotonic seconds.
         """
         for request in self.pods_of(name):
             if request in so_far.tried:

@@ -30,7 +30,7 @@ Taint = dict[str, Any]
 
 
 class Eviction(enum.Enum):
-    """The action for a node's NoExecute taint."""
+    """The change to make to a node's NoExecute taint."""
 
     KEEP = enum.auto()
     """Leave it as it is: there is no Ready condition to judge by."""
@@ -64,12 +64,12 @@ def has_no_execute(node: MonitoredNodeView) -> bool:
 
 
 def eviction(node: MonitoredNodeView, *, all_silent: bool) -> Eviction:
-    """Return what to do about the node's NoExecute taint.
+    """Return what to do with the node's NoExecute taint.
 
     Args:
-        node: The node as it is.
-        all_silent: Whether no node of the cluster is ready. Then the control plane is the more likely culprit, and
-            no node is evicted.
+        node: The current node.
+        all_silent: Whether no node of the cluster is ready. Then the control plane is more likely the cause, and no
+            node is evicted.
     """
     if all_silent:
         return Eviction.CLEAR
@@ -81,12 +81,12 @@ def eviction(node: MonitoredNodeView, *, all_silent: bool) -> Eviction:
 
 
 def new_taints(node: MonitoredNodeView, no_execute: Eviction, now: str) -> list[Taint] | None:
-    """Return the whole list of taints that the node should have, or None if nothing has to change.
+    """Return the whole list of taints that the node should have; None if no change is needed.
 
     Args:
-        node: The node as it is.
-        no_execute: The action for the NoExecute taints; ASK leaves them as they are, like KEEP.
-        now: The wall time as the API writes it, for taints that are added.
+        node: The current node.
+        no_execute: The change to make to the NoExecute taints. ASK and KEEP do not change them.
+        now: The current time in the API's format, for added taints.
     """
     wanted = [(key, "NoSchedule") for key in wanted_no_schedule(node)]
     kept = [taint for taint in node.taints if not _is(taint, _NO_SCHEDULE, "NoSchedule")]

@@ -8,27 +8,28 @@ _ROUNDING = 1e-6
 
 
 class Turns:
-    """A token bucket that holds at most one turn, and the queue of the nodes that wait for a turn, in order of arrival.
+    """The queue of the nodes of one zone that wait for a turn, which is the permission to evict one node's pods.
 
-    The bucket fills at `rate` turns per second. It keeps its level when the rate changes, and does not fill while
-    the rate is zero. If the rate is zero for five seconds, evictions are therefore delayed by five seconds only.
+    Turns come from a token bucket that holds at most one.
 
-    Only for the first node of the queue does `ask` return when to ask again. All others wait until they are woken, so
-    nothing has to be recomputed when a node leaves the middle of the queue. Each method that changes the queue or its
-    pace returns the nodes to wake: the caller has to reconcile them soon, so that `ask` is called for each. Otherwise
-    the queue stops.
+    The bucket fills at `rate` turns per second. It keeps its level when the rate changes, and does not fill while the
+    rate is zero.
 
-    A node that was given a turn has it until it leaves, so a failed write is tried again without a second turn.
+    Only for the first node in the queue, `ask` returns when to ask again; the other nodes wait until they are woken.
+    Each method that changes the queue or its rate returns the nodes to wake: the caller must reconcile them soon, so
+    that `ask` is called for each. Otherwise the queue stops.
+
+    A node keeps its turn until it leaves, so a failed write is tried again without a second turn.
 
     Threads: its owner's lock.
 
     Args:
         rate: Nodes per second.
-        now: Monotonic seconds.
-        is_full: Whether the first node may have its turn at once.
+        now: The time in monotonic seconds.
+        is_full: Whether the first node gets its turn at once.
 
     Attributes:
-        given: Number of turns that were given and not given back.
+        given: Number of turns that were taken and not given back.
     """
 
     def __init__(self, rate: float, now: float, *, is_full: bool = True) -> None:
@@ -43,12 +44,12 @@ class Turns:
 
     @property
     def rate(self) -> float:
-        """Nodes per second."""
+        """The turns per second."""
         return self._rate
 
     @property
     def waiting(self) -> list[str]:
-        """The nodes that wait, in order of arrival."""
+        """The nodes that wait for a turn, in order of arrival."""
         return [*self._waiting]
 
     @property
@@ -57,14 +58,14 @@ class Turns:
         return [name] if (name := next(iter(self._waiting), None)) is not None else []
 
     def set_rate(self, rate: float, now: float) -> list[str]:
-        """Continue at another rate, and return the nodes to wake."""
+        """Change the rate, and return the nodes to wake."""
         if rate == self._rate:
             return []
         self._level, self._at, self._rate = self._level_at(now), now, rate
         return [*self._granted, *self._first]
 
     def empty_if_full(self, now: float) -> None:
-        """Empty a full bucket; one that is only partly full keeps its level."""
+        """Empty the bucket if it is full; a partly full one keeps its level."""
         if self._missing(now) == 0.0:
             self._level, self._at = 0.0, now
 
@@ -75,11 +76,11 @@ class Turns:
         self._level, self._at = 0.0, now
 
     def ask(self, name: str, now: float) -> float | None:
-        """Enter the queue at its end, unless the node is in it or has a turn.
+        """Put a node at the end of the queue, unless it is in the queue or has a turn; return when it gets its turn.
 
         Returns:
-            Zero if the node may `take` its turn now; otherwise the seconds after which to ask again, or None if a
-            later call of another method will return the node as one to wake.
+            Zero if the node can `take` its turn now; otherwise the seconds after which to ask again, or None if a later
+            call of another method returns the node as one to wake.
         """
         if name not in self._granted:
             self._waiting.setdefault(name)
@@ -100,9 +101,9 @@ class Turns:
         return self._first
 
     def give_back(self, name: str, now: float) -> list[str]:
-        """Leave the queue because the turn must not be used, and return the nodes to wake.
+        """Remove a node that must not use its turn, and return the nodes to wake.
 
-        The next node may have the turn at once, unless the eviction that it was given for may have happened.
+        The next node can have the turn at once, unless the eviction of this node may have happened.
         """
         is_unused = self._granted.get(name) is False
         woken = self.leave(name)
@@ -113,9 +114,9 @@ class Turns:
         return self._first
 
     def step_aside(self, name: str) -> list[str]:
-        """Let the other nodes pass because a reconcile of this one failed, and return the nodes to wake.
+        """Let the other nodes go first, because a reconcile of this node failed; return the nodes to wake.
 
-        When the node asks again it enters the queue at its end. If it has a turn already it keeps that turn.
+        When the node asks again, it enters the queue at its end. If it has a turn already, it keeps the turn.
         """
         if name in self._granted:
             self._granted[name] = True

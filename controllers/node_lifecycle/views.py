@@ -28,7 +28,7 @@ _ZONE = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"
 
 
 class NodeCondition(msgspec.Struct, gc=False, frozen=True, rename="camel"):
-    """A condition of a node. Its timestamps are kept as text: they are compared, and never computed with."""
+    """A condition of a node. Its timestamps are kept as text: they are only compared, never computed with."""
 
     type: str
     status: str = ""
@@ -62,7 +62,7 @@ class _NodeStatus(msgspec.Struct, gc=False, frozen=True):
 
 
 class MonitoredNodeView(msgspec.Struct, gc=False, frozen=True):
-    """The part of a node that decides its health, its taints and its zone."""
+    """The fields of a node on which its health, its taints and its zone depend."""
 
     metadata: _NodeMetadata
     spec: _NodeSpec | None = None
@@ -110,18 +110,18 @@ class _LeaseSpec(msgspec.Struct, gc=False, frozen=True, rename="camel"):
 
 
 class NodeLeaseView(msgspec.Struct, gc=False, frozen=True):
-    """The part of a node's lease that is a sign of life. The lease has the node's name; its holder does not matter."""
+    """The fields of a node's lease that are a sign of life. The lease has the node's name; its holder is ignored."""
 
     spec: _LeaseSpec | None = None
 
     @property
     def renew_time(self) -> datetime | None:
-        """The time of the last renewal, or None."""
+        """The time of the last renewal; None if there is none."""
         return self.spec.renew_time if self.spec else None
 
 
 class MonitoredPodView(msgspec.Struct, gc=False, frozen=True):
-    """The part of a pod that says where it runs and whether it is ready."""
+    """The fields of a pod that show its node and its readiness."""
 
     metadata: _NodeMetadata
     spec: PlaceView | None = None
@@ -134,7 +134,7 @@ class MonitoredPodView(msgspec.Struct, gc=False, frozen=True):
 
     @property
     def node_name(self) -> str:
-        """The node that the pod is bound to; empty if absent."""
+        """The node to which the pod is bound; empty if it is not bound."""
         return (self.spec.node_name if self.spec else None) or ""
 
     @property
@@ -145,5 +145,5 @@ class MonitoredPodView(msgspec.Struct, gc=False, frozen=True):
 
 
 def condition(conditions: list[NodeCondition], kind: str) -> NodeCondition | None:
-    """Return the condition of that type, or None."""
+    """Return the condition of the type `kind`; None if there is none."""
     return next((each for each in conditions if each.type == kind), None)

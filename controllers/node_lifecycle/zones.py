@@ -17,7 +17,7 @@ from controllers.node_lifecycle.turns import Turns
 
 
 class ZoneState(enum.Enum):
-    """The state of a zone, by the share of its nodes that is ready; upstream's names."""
+    """The state of a zone, by its share of ready nodes; the values are upstream's names."""
 
     NORMAL = "Normal"
     PARTIAL = "PartialDisruption"
@@ -26,17 +26,17 @@ class ZoneState(enum.Enum):
 
 @attrs.frozen
 class ZonePolicy:
-    """When a zone counts as disrupted, and how many nodes per second may be evicted in it; upstream's numbers.
+    """When a zone counts as disrupted, and how many nodes per second may be evicted in it; the defaults are upstream's.
 
     Attributes:
-        rate: Nodes per second in a zone that is normal, or wholly silent while others are not.
-        secondary_rate: Nodes per second in a large zone that is partially disrupted; a small one evicts no node.
+        rate: Nodes per second in a normal zone, and in a fully silent one while other zones are not.
+        secondary_rate: Nodes per second in a large, partially disrupted zone; in a small one no node is evicted.
         large: A zone with more nodes than this is large.
-        threshold: A zone is partially disrupted if at least this share of its nodes, and at least three, are not
-            ready; 0 to 1.
+        threshold: A zone is partially disrupted if at least this share of its nodes, and at least three, are not ready;
+            0 to 1.
 
     Raises:
-        ValueError: A negative rate or size, or a threshold outside 0..1.
+        ValueError: A rate or size is negative, or the threshold is outside 0..1.
     """
 
     rate: float = 0.1
@@ -59,34 +59,36 @@ class ZonePolicy:
         return ZoneState.NORMAL
 
     def rate_of(self, state: ZoneState, size: int) -> float:
-        """Return the nodes per second that may be evicted in a zone of that state and size, if not all are silent."""
+        """Return the nodes per second that may be evicted in a zone of this state and size, if not all zones are
+        silent.
+        """
         if state is not ZoneState.PARTIAL:
             return self.rate
         return self.secondary_rate if size > self.large else 0.0
 
     def are_all_silent(self, zones: Iterable[Zone]) -> bool:
-        """Return whether no node that counts for these zones is ready."""
+        """Return whether no node of these zones is ready."""
         return all(self.state(zone.ready, zone.not_ready) is ZoneState.FULL for zone in zones)
 
     def rate_in(self, zone: Zone, *, all_silent: bool) -> float:
-        """Return the nodes per second that may be evicted in a zone; none if all zones are silent."""
+        """Return the nodes per second that may be evicted in a zone; zero if all zones are silent."""
         return 0.0 if all_silent else self.rate_of(self.state(zone.ready, zone.not_ready), zone.size)
 
 
 @attrs.define
 class Zone:
-    """How many nodes of a zone are ready, and how many are not."""
+    """The numbers of ready and of other nodes in a zone."""
 
     ready: int = 0
     not_ready: int = 0
 
     @property
     def size(self) -> int:
-        """The number of all of them."""
+        """The number of all nodes in the zone."""
         return self.ready + self.not_ready
 
     def count(self, is_ready: bool, change: int = 1) -> None:
-        """Add a node, or with a `change` of -1 remove it."""
+        """Add a node to the counts, or remove it with a `change` of -1."""
         if is_ready:
             self.ready += change
         else:
@@ -95,16 +97,16 @@ class Zone:
 
 @attrs.frozen
 class ZoneReport:
-    """A zone at one instant.
+    """The state of a zone at one moment.
 
     Attributes:
-        zone: The zone's key.
-        state: Its state.
-        ready: Number of its nodes that count and are ready.
-        not_ready: Number of its nodes that count and are not ready.
-        rate: Nodes per second that may be evicted in it.
-        waiting: Number of nodes that wait for their eviction.
-        evictions: Number of nodes that were admitted to eviction so far.
+        zone: The key of the zone.
+        state: The state of the zone.
+        ready: The number of its ready nodes.
+        not_ready: The number of its nodes that are not ready.
+        rate: The nodes per second that may be evicted.
+        waiting: The number of nodes that wait for their eviction.
+        evictions: The number of nodes that got permission to be evicted so far.
     """
 
     zone: str
@@ -117,9 +119,9 @@ class ZoneReport:
 
 
 class Zones:
-    """All zones: the numbers of their nodes, and the queues of their nodes that wait for eviction.
+    """All zones, with their counts of nodes, and their queues of nodes that wait for eviction.
 
-    Each queue moves at the rate that its zone had at the last `judge`.
+    The rate of each queue is set by `judge`.
 
     Threads: its owner's lock.
 
@@ -134,17 +136,17 @@ class Zones:
         self.all_silent: bool | None = None
 
     def count(self, key: str, is_ready: bool, change: int = 1) -> None:
-        """Add a node to a zone, or with a `change` of -1 remove one."""
+        """Add a node to a zone, or remove it with a `change` of -1."""
         zone = self._zones.setdefault(key, Zone())
         zone.count(is_ready, change)
         if not zone.size:
             del self._zones[key]
 
     def judge(self, now: float) -> list[str]:
-        """Set the rate of each queue by its zone's present state, and return the nodes to wake.
+        """Set the rate of each queue by the current state of its zone, and return the nodes to wake.
 
         When the last ready node of the cluster is lost, and when the first one returns, all queues are cleared. The
-        caller then has to wake all nodes that are not ready, and the first of them has its turn one interval later.
+        caller must then wake all nodes that are not ready; the first of them gets its turn one interval later.
         """
         before, self.all_silent = self.all_silent, self._policy.are_all_silent(self._zones.values())
         woken = []
@@ -157,7 +159,10 @@ class Zones:
         return []
 
     def turns(self, key: str, now: float) -> Turns:
-        """Return the queue of a zone; a new one starts with a turn at once, unless all zones are silent."""
+        """Return the queue of a zone.
+
+        In a new queue the first node gets its turn at once, unless all zones are silent.
+        """
         if key not in self._turns:
             rate = self._policy.rate_in(self._zones.get(key, Zone()), all_silent=bool(self.all_silent))
             self._turns[key] = Turns(rate, now, is_full=not self.all_silent)
@@ -168,7 +173,7 @@ class Zones:
 
         Args:
             key: The zone's key.
-            nodes: For each node that counts, the key of its zone and whether it is ready.
+            nodes: For each node, the key of its zone and whether it is ready.
         """
         zones: dict[str, Zone] = {}
         for zone, is_ready in nodes:
@@ -177,7 +182,7 @@ class Zones:
         return self._policy.rate_in(zones.get(key, Zone()), all_silent=all_silent) > 0
 
     def reports(self) -> list[ZoneReport]:
-        """Return a report of each zone with nodes that count, sorted by key."""
+        """Return a report of each zone that has nodes, sorted by the zone's key."""
         all_silent = self._policy.are_all_silent(self._zones.values())
         return [self._report(key, zone, all_silent) for key, zone in sorted(self._zones.items())]
 

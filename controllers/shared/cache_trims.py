@@ -38,7 +38,7 @@ A controller that needs one of these reads the object from the server, or the pa
 def trim_caches(manager: Manager, *, but: Collection[Resource[Any]] = ()) -> None:
     """Let the caches of `manager` drop the fields of `TRIMMED_FIELDS`, except for those of the collections in `but`.
 
-    Must be called before anything is added to `manager`, because a cache that exists already holds them.
+    Call it before anything is added to `manager`, because an existing cache would keep these fields.
 
     Raises:
         UsageError: `manager` caches one of these collections already.

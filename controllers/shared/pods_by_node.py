@@ -23,7 +23,7 @@ def _index(pod: Cached) -> tuple[str, ...]:
 def pods_by_node(manager: Manager) -> Callable[[str], Iterable[ObjectKey]]:
     """Return a function that maps a node's name to the keys of the pods that are bound to it.
 
-    May be called by several controllers of one manager: the first call adds the index.
+    Several controllers of one manager may call it: the first call adds the index.
     """
     informer = manager.informer(PODS)
     with contextlib.suppress(ValueError):  # another controller has added the index

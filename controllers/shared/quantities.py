@@ -20,6 +20,6 @@ def format_bytes(amount: int) -> str:
 
 
 def format_count(amount: Decimal) -> str:
-    """Return a number, such as of cores, as a quantity: in thousandths, rounded up, unless it is whole."""
+    """Return a number, such as of cores, as a quantity: whole, or else in thousandths (`1500m`), rounded up."""
     thousandths = math.ceil(amount.scaleb(3))
     return f"{thousandths}m" if thousandths % 1000 else str(thousandths // 1000)

@@ -11,14 +11,14 @@ log = get_logger(__name__)
 
 
 class TroubleLog:
-    """Logs one warning when the first of many keys has a problem, and one line when none has a problem any more.
+    """Logs one warning when the first of many keys has a problem, and one line when no key has a problem any more.
 
     Each further problem is logged at debug level.
 
     Args:
-        host: Makes the lock.
-        begins: Text of the warning.
-        ends: Text of the line at the end, which also says how many keys had a problem at a time, at most.
+        host: The source of the lock.
+        begins: The text of the warning.
+        ends: The text of the last line, which also has the greatest number of keys with a problem at one time.
 
     Threads: any.
     """
@@ -32,7 +32,7 @@ class TroubleLog:
         self._most = 0  # the largest size of `_troubled` since it was empty
 
     def note(self, key: ObjectKey, problem: str) -> None:
-        """Note the problem that `key` has now; an empty `problem` says that it has none."""
+        """Record the current problem of `key`; an empty `problem` means that it has none."""
         with self._lock:
             before = len(self._troubled)
             if problem:

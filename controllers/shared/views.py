@@ -36,7 +36,7 @@ _pod = msgspec.json.Decoder(_Pod)
 
 
 def node_of(pod: Cached | None) -> str:
-    """Return the node that a pod is bound to; empty if there is none, or the pod cannot be decoded."""
+    """Return the node to which a pod is bound; empty if there is none, or the pod cannot be decoded."""
     try:
         spec = _pod.decode(pod.raw).spec if pod is not None else None
     except UNREADABLE:

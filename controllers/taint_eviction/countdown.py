@@ -19,14 +19,13 @@ BUCKETS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 120.0, 180.0, 240
 
 @attrs.frozen
 class Countdown:
-    """The time at which one pod has to leave its node.
+    """The time at which one pod must be evicted from its node.
 
     Attributes:
-        uid: The pod's. Another pod of the same name has a countdown of its own.
-        at: Monotonic seconds at which the pod has to leave; -inf if it must not stay at all.
-        taints: The taints that it has to leave for, as last seen.
-        written: The resourceVersion of the pod after our last write of it, once we have asked for its deletion; empty
-            before.
+        uid: The uid of the pod, since a new pod of the same name starts again.
+        at: The time of the eviction in monotonic seconds; -inf if the pod must leave immediately.
+        taints: The taints that cause the eviction, as last seen.
+        written: The resourceVersion of the pod after our last write, once its deletion was requested; empty before.
     """
 
     uid: str
@@ -35,12 +34,14 @@ class Countdown:
     written: str = ""
 
     def is_done(self, version: str) -> bool:
-        """Return whether the pod has been deleted, and the cache that shows it at `version` is only behind."""
+        """Return whether the pod's deletion was requested, and the cache that has it at `version` does not show that
+        yet.
+        """
         return bool(self.written) and compare_versions(version, self.written) <= 0
 
 
 class Countdowns:
-    """The countdowns by pod, and the lateness of the deletions.
+    """The countdowns by pod, and a histogram of how late pods were deleted.
 
     Threads: any; one at a time for each pod.
     """
@@ -55,7 +56,7 @@ class Countdowns:
         return len(self._running)  # the length of a dict is one number
 
     def get(self, pod: ObjectKey) -> Countdown | None:
-        """Return the countdown of a pod, or None if the pod need not leave."""
+        """Return the countdown of a pod; None if the pod need not leave."""
         with self._lock:
             return self._running.get(pod)
 
@@ -70,7 +71,7 @@ class Countdowns:
             self._running.pop(pod, None)
 
     def count_deletion(self, late: float) -> None:
-        """Count a pod that was deleted `late` seconds after it had to leave."""
+        """Count a pod that was deleted `late` seconds after its countdown ended."""
         with self._lock:
             self._deletions.observe(late)
 

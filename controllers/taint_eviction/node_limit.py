@@ -12,18 +12,18 @@ from controller_runtime.queue.rate_limiters import ItemExponential
 
 
 class NodeLimit:
-    """A queue for each node of its pods that have to leave now; the first `limit` of them may be evicted.
+    """Limits how many pods of one node are evicted at the same time, by a queue for each node.
 
-    A request that the server leaves unanswered, for instance because an admission webhook hangs, occupies a worker
-    for the client's whole timeout (30 s). Such pods are often on one node, and must not hold up those of the others.
-    The timeout itself is not shortened: a webhook that fails after its own timeout (10 s by default) may let the
-    write pass, and a client that gives up sooner would never succeed.
+    A request that the server does not answer, for instance because an admission webhook hangs, occupies a worker for
+    the client's whole timeout (30 s). Such pods are often on one node, and must not delay those of other nodes. The
+    timeout itself is not shortened: a webhook that fails after its own timeout (10 s by default) may allow the write,
+    and a client that gives up earlier would never succeed.
 
     Args:
-        host: Provides the lock.
-        limit: Pods of one node that may be evicted at the same time.
+        host: The source of the lock.
+        limit: The most pods of one node that may be evicted at the same time.
 
-    `pod in limit` says whether the pod is in a queue, admitted or not.
+    `pod in limit` is True if the pod is in a queue, admitted or waiting.
 
     Threads: any; one at a time for each pod.
     """
@@ -36,12 +36,12 @@ class NodeLimit:
         self._nodes: dict[ObjectKey, str] = {}  # the node in whose queue the pod is
 
     def enter(self, pod: ObjectKey, node: str) -> bool:
-        """Put the pod at the end of its node's queue, unless it is in one, and return whether it may be evicted now.
+        """Put the pod at the end of its node's queue, unless it is in a queue; return whether it may be evicted now.
 
-        If not, the `leave` of another pod returns it once it may.
+        If not, a later `leave` of another pod returns it.
 
-        The pod stays in the queue until it leaves, also if another pod of its name has appeared on another node
-        meanwhile: a place in the wrong queue only delays it.
+        It stays in this queue until `leave`, even if a new pod of its name appears on another node: the wrong queue
+        only delays it.
         """
         with self._lock:
             queue = self._queues.setdefault(self._nodes.setdefault(pod, node), {})
@@ -49,7 +49,7 @@ class NodeLimit:
             return pod in islice(queue, self._limit)
 
     def leave(self, pod: ObjectKey) -> list[ObjectKey]:
-        """Take the pod out of its queue, if it is in one, and return the pod that may be evicted in its place."""
+        """Remove the pod from its queue; return the pod that may be evicted instead, in a list; or an empty list."""
         with self._lock:
             node = self._nodes.pop(pod, None)
             if node is None:
@@ -67,13 +67,13 @@ class NodeLimit:
 
 
 class RetryDelay(ItemExponential):
-    """The delays of pods whose eviction failed, as by default, except that waiting in a `NodeLimit` is not a success.
+    """The default delays of retries for failed evictions, except that waiting in a `NodeLimit` does not count as
+    success.
 
-    A reconcile that only finds its pod waiting ends well, and the work queue then forgets the failures of its
-    request. Were they forgotten here, twenty failing pods of one node would be retried every few milliseconds
-    without end.
+    A reconcile whose pod is waiting succeeds, and the work queue then forgets the failures of its request. If they were
+    forgotten here, too, twenty failing pods of one node would be retried every few milliseconds without end.
 
-    Threads: the lock of the controller's queue. That of the `NodeLimit` is taken inside it, and never the other way.
+    Threads: the lock of the controller's queue. The lock of the `NodeLimit` is taken inside it, never the reverse.
     """
 
     def __init__(self, limit: NodeLimit) -> None:
@@ -81,6 +81,6 @@ class RetryDelay(ItemExponential):
         self._node_limit = limit
 
     def forget(self, item: Hashable) -> None:
-        """Forget the failures of a pod, unless it is in the queue of its node: then it has not been tried."""
+        """Forget the failures of a pod, unless it is waiting in the queue of its node, so that it was not tried."""
         if item not in self._node_limit:
             super().forget(item)

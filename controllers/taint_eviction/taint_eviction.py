@@ -70,17 +70,17 @@ class _Due:
 
 @attrs.frozen
 class TaintEviction(Reconciler):
-    """Deletes a pod whose time has come; otherwise looks at it again at that time.
+    """Deletes a pod when it must leave its node because of taints; before that, requeues it for that time.
 
     Attributes:
-        host: Its monotonic clock measures for how long taints are tolerated.
-        nodes: Its cache of the nodes' taints, which may be behind the server.
-        pods: Its cache of the pods.
-        client: Reads nodes past the cache, and writes pods.
+        host: The source of the time.
+        nodes: The cache of the nodes' taints, which may be behind the server.
+        pods: The cache of the pods.
+        client: Reads nodes from the server, and writes pods.
         recorder: Receives the events on pods.
-        countdowns: The pods that have to leave, and when.
-        limit: Admits a few pods of each node at a time.
-        admitted: Pushes pods that the limit has admitted after they had to wait. The controller receives it.
+        countdowns: The pods that must leave, and when.
+        limit: Limits the evictions of one node's pods at the same time.
+        admitted: The channel by which pods are reconciled again that the limit admits after a wait.
     """
 
     host: Host
@@ -93,7 +93,7 @@ class TaintEviction(Reconciler):
     admitted: Channel
 
     def reconcile(self, request: Request) -> Result:
-        """Delete one pod, if the cache and then the server say that its time has come."""
+        """Delete one pod, if it must leave now according to the cache and then to the server."""
         is_waiting, now = False, self.host.monotonic()
         try:
             due = self._look(request, now)
@@ -108,7 +108,7 @@ class TaintEviction(Reconciler):
                     self.admitted.push(next_pod, cause="admitted")
 
     def metrics(self) -> Iterable[Metric]:
-        """Yield the number of deleted pods and how late they were deleted, under upstream's names."""
+        """Yield the number of deleted pods, and how late they were deleted, under upstream's metric names."""
         late, prefix = self.countdowns.deletions(), "taint_eviction_controller_pod"
         yield counter(f"{prefix}_deletions_total", "Pods that were deleted.", (), [((), late.count)])
         text = "Seconds between the time at which a pod had to leave and its deletion."
@@ -225,8 +225,8 @@ def taint_eviction(manager: Manager, *, workers: int = WORKERS) -> Controller:
     """Return the controller, ready to add to `manager`.
 
     Args:
-        manager: Its client, caches and events are used.
-        workers: Number of threads; the pods of one node occupy a quarter of them at most, and at least one.
+        manager: The manager, whose client, caches and event recorder are used.
+        workers: The number of threads. The pods of one node occupy at most a quarter of them (at least one).
     """
     node, pod, pods_on = (
         decoder_for(TaintedNodeView, NODES),

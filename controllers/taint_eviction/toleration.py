@@ -17,10 +17,10 @@ It differs from zero seconds so that it also ends a countdown that has begun.
 
 
 class Taint(msgspec.Struct, gc=False, frozen=True, rename="camel"):
-    """A taint of a node, as the API writes it.
+    """A taint of a node, with the API's fields.
 
-    `time_added` is kept as text: the API's timestamps sort as text, and they are only compared with each other,
-    never with a clock of ours.
+    `time_added` is kept as text: the API's timestamps sort as text, and are only compared with each other, never with
+    our clock.
     """
 
     key: str
@@ -30,7 +30,7 @@ class Taint(msgspec.Struct, gc=False, frozen=True, rename="camel"):
 
 
 class Toleration(msgspec.Struct, gc=False, frozen=True, rename="camel"):
-    """A toleration of a pod, as the API writes it."""
+    """A toleration of a pod, with the API's fields."""
 
     key: str = ""
     operator: str = ""
@@ -39,7 +39,7 @@ class Toleration(msgspec.Struct, gc=False, frozen=True, rename="camel"):
     toleration_seconds: int | None = None
 
     def matches(self, taint: Taint) -> bool:
-        """Return whether it tolerates that taint. An unknown operator matches nothing."""
+        """Return whether this toleration matches the taint. An unknown operator matches nothing."""
         if self.effect not in ("", taint.effect):
             return False
         if self.key not in ("", taint.key):
@@ -56,8 +56,8 @@ class Toleration(msgspec.Struct, gc=False, frozen=True, rename="camel"):
 def tolerated_seconds(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> float:
     """Return the seconds for which all taints together are tolerated.
 
-    For each taint the first toleration that matches counts, and the shortest of these decides. The result is
-    infinite if none of them has an end, and `AT_ONCE` if a taint is not tolerated.
+    For each taint the first matching toleration counts, and the shortest of these decides. The result is infinite if
+    none of them has a limit, and `AT_ONCE` if a taint is not tolerated.
     """
     shortest = math.inf
     for taint in taints:
@@ -72,8 +72,9 @@ def tolerated_seconds(taints: Sequence[Taint], tolerations: Sequence[Toleration]
 def were_added_again(before: Sequence[Taint], taints: Sequence[Taint]) -> bool:
     """Return whether the taints were removed and added again unseen, so that the countdown starts again.
 
-    They were, if each taint that was there before has a later `time_added` now, because then there was a time
-    without any of them. If no taint was there before, one took the place of another, and the countdown goes on.
+    That is the case if each taint that existed before has a later `time_added` now, because then for some time none of
+    them existed. If none of the taints existed before, a new taint has replaced another one, and the countdown
+    continues.
     """
     added = {taint.key: taint.time_added for taint in before}
     known = [(added[taint.key], taint.time_added) for taint in taints if taint.key in added]
@@ -83,16 +84,16 @@ def were_added_again(before: Sequence[Taint], taints: Sequence[Taint]) -> bool:
 def leaves_at(
     taints: Sequence[Taint] | None, tolerations: Sequence[Toleration], before: float | None, now: float
 ) -> float | None:
-    """Return when the pod has to leave its node, or None if it may stay.
+    """Return when the pod must leave its node, in monotonic seconds; None if it may stay.
 
-    The time is counted from when the taints were first seen. It does not change while some taint stays, neither
-    because of other taints nor because of longer or shorter tolerations.
+    The time counts from when the taints were first seen. It does not change while a taint remains, neither because of
+    other taints nor because of longer or shorter tolerations.
 
     Args:
         taints: The `NO_EXECUTE` taints of the node; None if there is no such node.
-        tolerations: Those of the pod.
-        before: When it had to leave so far, in monotonic seconds; None if it could stay.
-        now: Monotonic seconds.
+        tolerations: The tolerations of the pod.
+        before: The previous result; None if the pod could stay.
+        now: The time in monotonic seconds.
     """
     if taints is None:  # a node that is gone has no taints to judge by, so nothing changes
         return before

@@ -41,7 +41,7 @@ class _TaintedPodSpec(msgspec.Struct, gc=False, rename="camel"):
 
 
 class WrittenCondition(msgspec.Struct, gc=False):
-    """The part of a condition that this controller writes, so that it can be compared with `EVICTED`."""
+    """The fields of a condition that this controller writes, for the comparison with `EVICTED`."""
 
     type: str = ""
     status: str = ""
@@ -54,7 +54,7 @@ class _TaintedPodStatus(msgspec.Struct, gc=False):
 
 
 class ToleratingPodView(msgspec.Struct, gc=False):
-    """The part of a pod that decides whether and when it has to leave."""
+    """The fields of a pod that decide whether and when it must leave."""
 
     metadata: _TaintedPodMetadata
     spec: _TaintedPodSpec = msgspec.field(default_factory=_TaintedPodSpec)
@@ -62,7 +62,7 @@ class ToleratingPodView(msgspec.Struct, gc=False):
 
     @property
     def tolerations(self) -> Sequence[Toleration]:
-        """The taints that the pod tolerates."""
+        """The tolerations of the pod."""
         return self.spec.tolerations or ()
 
     @property

@@ -15,12 +15,13 @@ from embedded_apiserver import APIServer
 
 
 def workloads_beside(host: Host, server: APIServer, token: str) -> Callable[[Stop], None]:
-    """Return what runs the controllers of workloads, and nodes for their pods, on a server until a stop.
+    """Return a function that runs the controllers of workloads, and nodes for their pods, on a server until a stop is
+    set.
 
     Args:
         host: The server's host.
         server: The server.
-        token: The administrator's token.
+        token: The bearer token of the administrator.
     """
     manager = Manager(host, InProcessTransport(host, WithToken(server, token)))
     add_workloads(manager)

@@ -32,11 +32,11 @@ INDEX = "workloads/owner"
 
 
 class Owner(Protocol):
-    """A workload."""
+    """A workload, which owns other objects."""
 
     @property
     def metadata(self) -> ObjectMeta:
-        """Its metadata."""
+        """The metadata of the workload."""
         ...
 
 
@@ -60,20 +60,21 @@ def _owners(cached: Cached) -> list[str]:
 
 
 def add_owner_index(manager: Manager, resource: Resource[Any]) -> None:
-    """Index a collection by `INDEX`, unless another controller has done so."""
+    """Index a collection by the owners of its objects (`INDEX`), unless another controller has done so."""
     with contextlib.suppress(ValueError):
         manager.informer(resource).add_index(INDEX, _owners)
 
 
 class Children(Generic[C]):
-    """The children of one kind that workloads of another kind have.
+    """Finds, adopts, releases, creates and deletes the objects of one kind that workloads of another kind control.
 
     Args:
-        manager: Its client writes, its caches are read.
+        manager: The manager, whose client and caches are used.
         owner: The collection of the workloads.
         resource: The collection of the children.
-        view: The class as which children are read.
-        selectors: Returns key and selector of each workload in a namespace, to find the ones that an orphan concerns.
+        view: The class into which children are decoded.
+        selectors: Returns the key and selector of each workload in a namespace, to find workloads that may adopt an
+            orphan.
 
     Threads: any; one reconcile of a workload at a time.
     """
@@ -100,7 +101,7 @@ class Children(Generic[C]):
         self._deleted: set[str] = set()
 
     def requests(self, delta: Delta) -> Iterable[Request]:
-        """Return the workloads that a change of a child concerns: its owner, or those that might adopt it."""
+        """Return the workloads to reconcile after a change of a child: its owner, or those that might adopt it."""
         if delta.new is None and delta.old is not None:
             with self._lock:
                 self._deleted.discard(delta.old.uid)
@@ -117,14 +118,14 @@ class Children(Generic[C]):
         return found
 
     def forget(self, owner: ObjectKey) -> None:
-        """Forget what was written for a workload that is gone."""
+        """Forget the writes for a workload that is gone."""
         self._own_writes.forget(owner)
 
     def is_behind(self, owner: ObjectKey) -> bool:
-        """Tell whether the caches lack an earlier write for a workload.
+        """Return whether the caches do not show an earlier write for a workload yet.
 
-        Ask before the workload is read if its own status counts, because it may be older than its children otherwise:
-        the change that is waited for can come between the two. It brings the workload back.
+        If the workload's status is used, call this before reading the workload, because it could otherwise be older
+        than its children. The awaited change causes another reconcile of the workload.
         """
         try:
             self._own_writes.check(owner)
@@ -133,14 +134,14 @@ class Children(Generic[C]):
         return False
 
     def claim(self, owner: Owner, selector: LabelSelector | None) -> list[C] | None:
-        """Return the children of a workload, oldest first, after it has adopted and released what it has to.
+        """Adopt and release children of a workload by its selector, and return its children, oldest first.
 
-        Without a selector nothing is adopted or released: the children are those that the workload made.
-        A child that was deleted here is shown as terminating, whether the cache knows it yet or not.
+        Without a selector nothing is adopted or released: the children are those that the workload made. A child that
+        was deleted here is returned as terminating, even if the cache does not show that yet.
 
         Returns:
-            None while the cache does not show an earlier write for this workload: the change that it waits for is one
-            of a child, so it brings the workload back.
+            The children; None while the cache does not show an earlier write for this workload. The awaited change
+            causes another reconcile.
         """
         if self.is_behind(key_of(owner)):
             return None
@@ -164,7 +165,7 @@ class Children(Generic[C]):
         return sorted(kept, key=lambda child: (str(child.metadata.creation_timestamp), child.metadata.name))
 
     def create(self, owner: Owner, body: dict[str, Any]) -> Cached:
-        """Create a child, which gets the owner's namespace and a reference to it."""
+        """Create a child in the owner's namespace, with a controller reference to the owner; return it as stored."""
         body.setdefault("metadata", {})["namespace"] = owner.metadata.namespace
         set_controller(body, owner, self._owner)
         made = self._client.create(self._resource, body)
@@ -172,11 +173,11 @@ class Children(Generic[C]):
         return made
 
     def read(self, made: Cached) -> C:
-        """Return an answer of the server as a child."""
+        """Return an object in an answer of the server, decoded as a child."""
         return self._decode(made.raw)
 
     def delete(self, owner: Owner, child: C) -> bool:
-        """Delete a child and what it owns, and tell whether it was still there."""
+        """Delete a child with its dependents; return False if it was gone already."""
         try:
             self._client.delete(self._resource, key_of(child), uid=child.metadata.uid, propagation_policy="Background")
         except NotFound:
@@ -186,7 +187,7 @@ class Children(Generic[C]):
         return True
 
     def patch(self, owner: Owner, child: C, patch: dict[str, Any], *, subresource: str = "") -> Cached:
-        """Change a child by a merge patch that holds for its uid only."""
+        """Change a child by a merge patch that requires its uid, and return it as stored."""
         metadata = {**patch.get("metadata", {}), "uid": child.metadata.uid}
         made = self._client.patch(
             self._resource, key_of(child), {**patch, "metadata": metadata}, subresource=subresource
@@ -195,7 +196,7 @@ class Children(Generic[C]):
         return made
 
     def wait_for(self, owner: Owner, lister: Lister[Any], made: Cached) -> None:
-        """Let `claim` return None until `lister` shows a write to the workload itself."""
+        """Let `claim` return None until `lister` shows `made`, a write to the workload itself."""
         self._own_writes.wrote(key_of(owner), owner.metadata.uid, lister, made.resource_version)
 
     def _reference(self, owner: Owner) -> dict[str, Any]:

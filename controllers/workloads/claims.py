@@ -42,7 +42,7 @@ class Claim(msgspec.Struct, gc=False):
 
 
 class VolumeSpec(msgspec.Struct, gc=False, rename="camel"):
-    """The parts of a volume that name its claim."""
+    """The fields of a volume's spec that refer to its claim."""
 
     claim_ref: dict[str, str] = msgspec.field(default_factory=dict)
     host_path: dict[str, str] = msgspec.field(default_factory=dict)
@@ -60,12 +60,12 @@ _read = decoder_for(Volume, PERSISTENT_VOLUMES)
 
 
 def claim_name(stateful_set: StatefulSet, template: dict[str, Any], ordinal: int) -> str:
-    """Return the name of the claim that a pod has by a template."""
+    """Return the name of the claim that a template gives to the pod with this ordinal."""
     return f"{template['metadata']['name']}-{stateful_set.metadata.name}-{ordinal}"
 
 
 def volumes_for(stateful_set: StatefulSet, ordinal: int) -> list[dict[str, Any]]:
-    """Return the volumes of a pod that are claims."""
+    """Return the volumes of the pod with this ordinal that refer to claims."""
     return [
         {
             "name": template["metadata"]["name"],
@@ -76,10 +76,10 @@ def volumes_for(stateful_set: StatefulSet, ordinal: int) -> list[dict[str, Any]]
 
 
 class Claims:
-    """Creates the claims of pods, and keeps the owners that say when they are deleted.
+    """Creates the claims of a StatefulSet's pods, and sets their owners, which decide when they are deleted.
 
     Args:
-        manager: Its client writes, its cache of claims is read.
+        manager: The manager, whose client and cache of claims are used.
 
     Threads: any.
     """
@@ -89,7 +89,7 @@ class Claims:
         self._lister = manager.lister(PERSISTENT_VOLUME_CLAIMS, Claim)
 
     def create_missing(self, stateful_set: StatefulSet, ordinal: int) -> Iterable[str]:
-        """Create the claims that a pod lacks, and return their names."""
+        """Create the missing claims of the pod with this ordinal, and yield their names."""
         made = []
         for template in stateful_set.spec.volume_claim_templates or ():
             name = claim_name(stateful_set, template, ordinal)
@@ -114,9 +114,10 @@ class Claims:
         return made
 
     def keep_owners(self, stateful_set: StatefulSet, pods: Sequence[Pod]) -> None:
-        """Give each claim the owners that the retention policy asks for.
+        """Set the owners of each claim as the retention policy requires.
 
-        The StatefulSet if claims go with it; the pod of a claim if claims go when the set shrinks and this pod will.
+        The owner is the StatefulSet if claims are deleted with it; or the pod, if claims are deleted on scale-down and
+        this pod will be removed.
         """
         for pod in pods:
             ordinal = ordinal_of(stateful_set, pod)
@@ -159,14 +160,14 @@ def _owners(stateful_set: StatefulSet, condemned: Pod | None) -> list[dict[str, 
 
 @attrs.frozen
 class ClaimBinder(Reconciler):
-    """Binds each claim to a volume of its own, made for it, so that it is `Bound`; the volume holds nothing."""
+    """Binds each claim to a separate, empty volume made for it, so that the claim becomes `Bound`."""
 
     claims: Lister[Claim]
     volumes: Lister[Volume]
     client: Client
 
     def reconcile(self, request: Request) -> Result:
-        """Create the volume of a claim and bind the two; delete the volume of one that is gone."""
+        """Create the volume of a claim and bind the two; delete the volume of a claim that is gone."""
         claim = self.claims.get(request)
         self._delete_volumes(request, "" if claim is None else claim.metadata.uid)
         if claim is None or claim.metadata.deletion_timestamp is not None or claim.status.get("phase") == "Bound":

@@ -36,7 +36,7 @@ _MISSED_BEFORE_GIVING_UP = 10_000
 
 
 class CronJobSpec(msgspec.Struct, gc=False, rename="camel"):
-    """The part of the spec that is read."""
+    """The fields of the spec that the controller reads."""
 
     schedule: str
     job_template: dict[str, Any]
@@ -58,7 +58,10 @@ class CronJob(msgspec.Struct, gc=False):
 
 @attrs.frozen
 class Due:
-    """When to run: at once for the time `now`, and again at `following`; a warning has a reason and a message."""
+    """When a CronJob runs: now, for the scheduled time `now` (None if none is due), and next at `following`.
+
+    `warning` has the reason and message of an event; None for no warning.
+    """
 
     now: datetime | None = None
     following: datetime | None = None
@@ -66,7 +69,7 @@ class Due:
 
 
 def due(cron_job: CronJob, now: datetime) -> Due:
-    """Return when a CronJob runs; of several times that were missed only the latest one is due."""
+    """Return when a CronJob runs. If several scheduled times were missed, only the latest one is due."""
     spec = cron_job.spec
     try:
         zone = ZoneInfo(spec.time_zone) if spec.time_zone else UTC
@@ -94,12 +97,12 @@ def due(cron_job: CronJob, now: datetime) -> Due:
 
 
 def job_name(cron_job: CronJob, time: datetime) -> str:
-    """Return the name of the Job of a time: it follows from the minute, so that no time gets two Jobs."""
+    """Return the name of the Job for a scheduled time. It contains the minute, so that no time gets two Jobs."""
     return f"{cron_job.metadata.name}-{int(time.timestamp()) // 60}"
 
 
 def surplus(cron_job: CronJob, jobs: Sequence[Job]) -> list[Job]:
-    """Return the finished Jobs beyond the limits, the oldest first."""
+    """Return the finished Jobs beyond the history limits, the oldest first."""
     found: list[Job] = []
     limits = (COMPLETE, cron_job.spec.successful_jobs_history_limit), (FAILED, cron_job.spec.failed_jobs_history_limit)
     for kind, limit in limits:
@@ -115,7 +118,7 @@ def _started(job: Job) -> tuple[str, str]:
 
 @attrs.frozen
 class CronJobs(Reconciler):
-    """Creates the Job that is due, and writes which Jobs are active."""
+    """Creates the Jobs of CronJobs when they are due, and records active Jobs in the status."""
 
     manager: Manager
     cron_jobs: Lister[CronJob]
@@ -124,7 +127,7 @@ class CronJobs(Reconciler):
     clock: Clock
 
     def reconcile(self, request: Request) -> Result:
-        """Note the Jobs that have ended, delete old ones, and create the one that is due."""
+        """Record Jobs that have ended, delete old ones, and create the Job that is due."""
         if self.jobs.is_behind(request):
             return Result()
         cron_job = self.cron_jobs.get(request)

@@ -32,7 +32,7 @@ NAME = "daemonset-controller"
 
 @attrs.frozen
 class DaemonSets(Reconciler):
-    """Creates the pods that nodes lack, deletes those that are too many, and replaces outdated ones in turn."""
+    """Creates missing pods on nodes, deletes surplus ones, and replaces outdated ones in steps."""
 
     manager: Manager
     daemon_sets: Lister[DaemonSet]
@@ -43,7 +43,7 @@ class DaemonSets(Reconciler):
     clock: Clock
 
     def reconcile(self, request: Request) -> Result:
-        """Make the next step, and write the status."""
+        """Take the next step for a DaemonSet, and write its status."""
         daemon_set = self.daemon_sets.get(request)
         if daemon_set is None:
             self.pods.forget(request)

@@ -45,7 +45,7 @@ class _DaemonSetUpdateStrategy(msgspec.Struct, gc=False, rename="camel"):
 
 
 class DaemonSetSpec(msgspec.Struct, gc=False, rename="camel"):
-    """The part of the spec that is read."""
+    """The fields of the spec that the controller reads."""
 
     selector: dict[str, Any]
     template: Template
@@ -63,23 +63,23 @@ class DaemonSet(msgspec.Struct, gc=False):
 
     @property
     def generation(self) -> str:
-        """The generation of the template, a label of the pods; empty if the server does not keep one."""
+        """The template generation, which is a label of the pods; empty if the server does not maintain it."""
         return (self.metadata.annotations or {}).get(DEPRECATED_GENERATION, "")
 
     def is_updated(self, pod: Pod, revision_hash: str) -> bool:
-        """Tell whether a pod was made from the present template."""
+        """Return whether a pod was made from the current template."""
         by_generation = bool(self.generation) and pod.labels.get(GENERATION) == self.generation
         return pod.labels.get(REVISION_HASH) == revision_hash or by_generation
 
 
 @attrs.frozen
 class DaemonSetPlan:
-    """The next step.
+    """The next step for a DaemonSet.
 
     Attributes:
-        create: The nodes that get a pod.
+        create: The nodes on which to create a pod.
         delete: The pods to delete.
-        wait: Seconds until a ready pod counts as available; None if none waits for that.
+        wait: Seconds until the next ready pod counts as available; None if there is none.
     """
 
     create: Sequence[str] = ()
@@ -88,7 +88,7 @@ class DaemonSetPlan:
 
 
 def belongs(daemon_set: DaemonSet, node: Node) -> tuple[bool, bool]:
-    """Return whether the node is to get a pod, and whether a pod that runs there stays."""
+    """Return whether the node should have a pod, and whether a pod that already runs there may stay."""
     spec = daemon_set.spec.template.get("spec") or {}
     if spec.get("nodeName") not in (None, "", node.name):
         return False, False
@@ -103,7 +103,7 @@ def belongs(daemon_set: DaemonSet, node: Node) -> tuple[bool, bool]:
 
 
 def template_for(daemon_set: DaemonSet, revision_hash: str) -> Template:
-    """Return the template of the pods: with the tolerations of daemons, and the labels that tell the revision."""
+    """Return the template of the pods, with the tolerations of daemons and the labels of the revision."""
     made = copy.deepcopy(daemon_set.spec.template)
     labels = made.setdefault("metadata", {}).setdefault("labels", {})
     if daemon_set.generation:
@@ -121,7 +121,7 @@ def template_for(daemon_set: DaemonSet, revision_hash: str) -> Template:
 
 
 def pod_for(daemon_set: DaemonSet, node: str, revision_hash: str) -> dict[str, Any]:
-    """Return metadata and spec of the pod for a node, to which its affinity ties it."""
+    """Return metadata and spec of the pod for a node, to which a node affinity ties it."""
     made = template_for(daemon_set, revision_hash)
     affinity = made["spec"].setdefault("affinity", {}).setdefault("nodeAffinity", {})
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
@@ -130,7 +130,7 @@ def pod_for(daemon_set: DaemonSet, node: str, revision_hash: str) -> dict[str, A
 
 
 def node_of(pod: Pod, affinity: Mapping[str, Any] | None) -> str:
-    """Return the node that a pod is bound to, or tied to by its affinity."""
+    """Return the node to which a pod is bound, or tied by its node affinity; empty if neither."""
     if pod.spec.node_name:
         return pod.spec.node_name
     required = ((affinity or {}).get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or {}
@@ -144,14 +144,14 @@ def node_of(pod: Pod, affinity: Mapping[str, Any] | None) -> str:
 def plan(
     daemon_set: DaemonSet, nodes: Sequence[Node], pods: Mapping[str, Sequence[Pod]], revision_hash: str, now: datetime
 ) -> DaemonSetPlan:
-    """Return the next step.
+    """Return the next step for a DaemonSet.
 
     Args:
         daemon_set: The DaemonSet.
         nodes: All nodes.
-        pods: Its pods by node, oldest first.
-        revision_hash: The hash of the present template.
-        now: The time.
+        pods: The DaemonSet's pods by node, oldest first.
+        revision_hash: The hash of the current template.
+        now: The current time.
     """
     create: list[str] = []
     delete: list[Pod] = []
@@ -226,7 +226,7 @@ def _rolled(
 def status_of(
     daemon_set: DaemonSet, nodes: Sequence[Node], pods: Mapping[str, Sequence[Pod]], revision_hash: str, now: datetime
 ) -> Status:
-    """Return the status: the oldest pod of each node counts."""
+    """Return the new status of a DaemonSet. Of several pods on a node only the oldest counts."""
     wanted = [node.name for node in nodes if belongs(daemon_set, node)[0]]
     elsewhere = [node.name for node in nodes if node.name not in set(wanted) and pods.get(node.name)]
     first = [pods[name][0] for name in wanted if pods.get(name)]

@@ -56,7 +56,7 @@ NAME = "deployment-controller"
 
 @attrs.frozen
 class Deployments(Reconciler):
-    """Makes one step of a rollout, and writes how far it is."""
+    """Takes the steps of a Deployment's rollout, and writes its progress into the status."""
 
     manager: Manager
     deployments: Lister[Deployment]
@@ -66,7 +66,7 @@ class Deployments(Reconciler):
     clock: Clock
 
     def reconcile(self, request: Request) -> Result:
-        """Take the next step; the change that it causes brings the Deployment back for the one after."""
+        """Take the next step of a rollout. The change that it causes requests the reconcile for the step after."""
         if self.replica_sets.is_behind(request):
             return Result()
         deployment = self.deployments.get(request)

@@ -19,7 +19,7 @@ Scaling = list[tuple[ReplicaSet, int]]
 
 
 def new_of(deployment: Deployment, replica_sets: Sequence[ReplicaSet]) -> ReplicaSet | None:
-    """Return the ReplicaSet that has the present template: the oldest, if several have it."""
+    """Return the ReplicaSet with the current template; if several have it, the oldest. None if there is none."""
     wanted = without_hash(deployment.spec.template)
     found = [each for each in replica_sets if without_hash(each.spec.template) == wanted]
     return min(found, key=_by_age, default=None)
@@ -30,7 +30,7 @@ def _by_age(replica_set: ReplicaSet) -> tuple[str, str]:
 
 
 def replicas_of_new(deployment: Deployment, replica_sets: Sequence[ReplicaSet], present: int) -> int:
-    """Return the replicas of the new ReplicaSet, which has `present` now: it grows as far as the surge allows."""
+    """Return the next number of replicas of the new ReplicaSet, now `present`: it grows as far as `maxSurge` allows."""
     if not deployment.is_rolling:
         return deployment.spec.replicas
     room = deployment.spec.replicas + deployment.max_surge - replicas_in(replica_sets)
@@ -40,7 +40,7 @@ def replicas_of_new(deployment: Deployment, replica_sets: Sequence[ReplicaSet], 
 
 
 def roll(deployment: Deployment, new: ReplicaSet, old: Sequence[ReplicaSet]) -> Scaling:
-    """Return the next step of a rolling update: it scales the new ReplicaSet, or else the old ones."""
+    """Return the next step of a rolling update: scale the new ReplicaSet, or else the old ones."""
     everything = [*old, new]
     if new.spec.replicas > deployment.spec.replicas:
         return [(new, deployment.spec.replicas)]
@@ -77,24 +77,24 @@ def _shrink(deployment: Deployment, new: ReplicaSet, old: Sequence[ReplicaSet]) 
 
 
 def recreate(old: Sequence[ReplicaSet], pods: Sequence[Pod]) -> tuple[Scaling, bool]:
-    """Return the old ReplicaSets to scale to zero, and whether pods of theirs still run, for which the new one waits.
+    """Return the old ReplicaSets to scale to zero, and whether their pods still run, so that the new one must wait.
 
     Args:
         old: The old ReplicaSets.
-        pods: Their pods.
+        pods: The pods of the old ReplicaSets.
     """
     return [(each, 0) for each in old if each.spec.replicas], any(not pod.has_ended for pod in pods)
 
 
 def is_scaled(deployment: Deployment, replica_sets: Sequence[ReplicaSet]) -> bool:
-    """Tell whether the replicas of the Deployment have changed since it last scaled its ReplicaSets."""
+    """Return whether the Deployment's replicas have changed since it last scaled its ReplicaSets."""
     return any(
         desired_of(each) not in (None, deployment.spec.replicas) for each in replica_sets if each.spec.replicas > 0
     )
 
 
 def in_proportion(deployment: Deployment, new: ReplicaSet | None, old: Sequence[ReplicaSet]) -> Scaling:
-    """Return how a change of the replicas is spread while a rollout is under way or paused."""
+    """Return how a change of the replicas is divided among ReplicaSets during a rollout or while it is paused."""
     everything = [*old, *([new] if new is not None else [])]
     active = [each for each in everything if each.spec.replicas > 0]
     only = active[0] if len(active) == 1 else None
@@ -151,7 +151,7 @@ def _maximum_of(replica_set: ReplicaSet) -> int:
 
 
 def surplus(deployment: Deployment, old: Sequence[ReplicaSet]) -> list[ReplicaSet]:
-    """Return the old ReplicaSets beyond the history limit, the oldest revisions first."""
+    """Return the old ReplicaSets beyond the history limit, the oldest revision first."""
     if deployment.keeps_history:
         return []
     alive = sorted((each for each in old if each.metadata.deletion_timestamp is None), key=revision_of)

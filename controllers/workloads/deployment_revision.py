@@ -28,13 +28,13 @@ _NOT_COPIED = {
 
 
 def annotations_for(deployment: Deployment) -> dict[str, str]:
-    """Return the annotations that tell a ReplicaSet for which replicas it was scaled."""
+    """Return the annotations of a ReplicaSet that record the Deployment's desired and maximum replicas."""
     wanted = deployment.spec.replicas
     return {DESIRED: str(wanted), MAXIMUM: str(wanted + deployment.max_surge)}
 
 
 def revised(deployment: Deployment, new: ReplicaSet, revision: int) -> dict[str, str]:
-    """Return the annotations of the new ReplicaSet, whose revision becomes the highest if it was not."""
+    """Return the annotations of the new ReplicaSet, with `revision` if its own revision is lower."""
     found = {**(new.metadata.annotations or {}), **_copied(deployment)}
     before = revision_of(new)
     if before < revision:
@@ -50,7 +50,7 @@ def _copied(deployment: Deployment) -> dict[str, str]:
 
 
 def replica_set_for(deployment: Deployment, revision: int, replicas: int) -> dict[str, Any]:
-    """Return the ReplicaSet of the present template; its name has the hash of the template."""
+    """Return the ReplicaSet to create for the current template; its name contains the template's hash."""
     template = without_hash(deployment.spec.template)
     found = hash_of(template, int(deployment.status.get("collisionCount", 0)))
     metadata = template.get("metadata") or {}

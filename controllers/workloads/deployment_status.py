@@ -20,7 +20,7 @@ PAUSED, RESUMED = "DeploymentPaused", "DeploymentResumed"
 
 
 def condition_in(conditions: Sequence[Mapping[str, Any]], kind: str) -> Mapping[str, Any] | None:
-    """Return the condition of a type."""
+    """Return the condition of the type `kind`; None if there is none."""
     return next((each for each in conditions if each["type"] == kind), None)
 
 
@@ -30,13 +30,13 @@ def with_progress(
     """Return the conditions with one of them set; it moves to the end.
 
     Args:
-        conditions: The present conditions.
-        kind: The type.
+        conditions: The current conditions.
+        kind: The type of the condition to set.
         status: `True`, `False` or `Unknown`.
         reason: The reason, in one word.
         message: The reason, for people.
-        now: The time of the update; that of the transition changes only with the status.
-        again: Update the condition although status and reason are the same, since progress was made.
+        now: The time of the update; the transition time changes only with the status.
+        again: Update the condition even if status and reason are the same, since progress was made.
     """
     present = condition_in(conditions, kind)
     if present is not None and (present["status"], present["reason"]) == (status, reason) and not again:
@@ -51,7 +51,7 @@ def with_progress(
 def numbers_of(
     deployment: Deployment, new: ReplicaSet | None, replica_sets: Sequence[ReplicaSet], now: datetime
 ) -> Status:
-    """Return the status without progress: the numbers, and whether enough pods are available."""
+    """Return the status without the progress: the numbers, and whether enough pods are available."""
     total, available = counted_in(replica_sets, "replicas"), counted_in(replica_sets, "availableReplicas")
     conditions: Conditions = [*deployment.status.get("conditions", [])]
     if available >= deployment.spec.replicas - deployment.max_unavailable:
@@ -78,7 +78,7 @@ def numbers_of(
 def with_rollout(
     deployment: Deployment, new: ReplicaSet | None, replica_sets: Sequence[ReplicaSet], status: Status, now: datetime
 ) -> Status:
-    """Return the status with the progress of the rollout, and a failure of its ReplicaSets."""
+    """Return `status` with the progress of the rollout, and a failure of its ReplicaSets, added."""
     conditions: Conditions = [*status["conditions"]]
     present = condition_in(conditions, PROGRESSING)
     if not deployment.has_deadline:
@@ -102,7 +102,7 @@ def _was_complete(present: Mapping[str, Any] | None, status: Status) -> bool:
 
 
 def is_complete(deployment: Deployment, status: Status) -> bool:
-    """Tell whether all pods are of the present template and available."""
+    """Return whether all pods have the current template and are available."""
     wanted = deployment.spec.replicas
     return (
         [status.get(field, 0) for field in ("updatedReplicas", "replicas", "availableReplicas")] == [wanted] * 3
@@ -147,6 +147,6 @@ def _is_late(deployment: Deployment, present: Mapping[str, Any] | None, now: dat
 
 
 def late_in(deployment: Deployment, progressing: Mapping[str, Any], now: datetime) -> float:
-    """Return the seconds until a rollout without progress has timed out; below 0 if it has."""
+    """Return the seconds until a rollout without progress times out; negative if it has timed out."""
     since = datetime.fromisoformat(progressing["lastUpdateTime"])
     return (since + timedelta(seconds=deployment.spec.progress_deadline_seconds) - now).total_seconds()

@@ -22,7 +22,7 @@ _NEVER = 2**31 - 1  # the progressDeadlineSeconds and the revisionHistoryLimit t
 
 
 class RollingUpdate(msgspec.Struct, gc=False, rename="camel"):
-    """The bounds of a rolling update."""
+    """The limits of a rolling update."""
 
     max_unavailable: IntOrPercent = 0
     max_surge: IntOrPercent = 0
@@ -36,7 +36,7 @@ class Strategy(msgspec.Struct, gc=False, rename="camel"):
 
 
 class DeploymentSpec(msgspec.Struct, gc=False, rename="camel"):
-    """The part of the spec that is read."""
+    """The fields of the spec that the controller reads."""
 
     selector: dict[str, Any]
     template: Template
@@ -62,7 +62,7 @@ class Deployment(msgspec.Struct, gc=False):
 
     @property
     def has_deadline(self) -> bool:
-        """Whether progress is to be made in time, which is what the condition Progressing tells."""
+        """Whether there is a progress deadline, so that the condition Progressing is maintained."""
         return self.spec.progress_deadline_seconds != _NEVER
 
     @property
@@ -72,7 +72,7 @@ class Deployment(msgspec.Struct, gc=False):
 
     @property
     def max_surge(self) -> int:
-        """The most pods above the replicas."""
+        """The most pods in excess of the replicas."""
         rolling = self.spec.strategy.rolling_update
         if not self.is_rolling or rolling is None:
             return 0
@@ -80,7 +80,7 @@ class Deployment(msgspec.Struct, gc=False):
 
     @property
     def max_unavailable(self) -> int:
-        """The most pods below the replicas that may be unavailable; one if neither bound would let anything happen."""
+        """The most replicas that may be unavailable; one if both limits are zero, so that the rollout can progress."""
         rolling = self.spec.strategy.rolling_update
         if not self.is_rolling or self.spec.replicas == 0 or rolling is None:
             return 0
@@ -91,7 +91,7 @@ class Deployment(msgspec.Struct, gc=False):
 
 
 def revision_of(obj: Deployment | ReplicaSet) -> int:
-    """Return the revision in the annotation; 0 if there is none that can be read."""
+    """Return the revision in the annotation; 0 if it is missing or unreadable."""
     try:
         return int((obj.metadata.annotations or {}).get(REVISION, "0"))
     except ValueError:
@@ -99,16 +99,16 @@ def revision_of(obj: Deployment | ReplicaSet) -> int:
 
 
 def desired_of(replica_set: ReplicaSet) -> int | None:
-    """Return the replicas that the Deployment had when it last scaled this ReplicaSet; None if it did not say."""
+    """Return the Deployment's replicas when it last scaled this ReplicaSet; None if that was not recorded."""
     found = (replica_set.metadata.annotations or {}).get(DESIRED, "")
     return int(found) if found.isdecimal() else None
 
 
 def replicas_in(replica_sets: Iterable[ReplicaSet]) -> int:
-    """Return the replicas that these ReplicaSets ask for."""
+    """Return the sum of the desired replicas of these ReplicaSets."""
     return sum(each.spec.replicas for each in replica_sets)
 
 
 def counted_in(replica_sets: Iterable[ReplicaSet], field: str) -> int:
-    """Return the sum of a number in the statuses."""
+    """Return the sum of a number, `field`, in the statuses of these ReplicaSets."""
     return sum(each.counted(field) for each in replica_sets)

@@ -79,7 +79,7 @@ class _PodStatus(msgspec.Struct, gc=False, rename="camel"):
 
 
 class AddressedPod(msgspec.Struct, gc=False):
-    """A pod, as far as its endpoint reports it."""
+    """The fields of a pod that its endpoint shows."""
 
     metadata: ObjectMeta
     spec: _PodSpec = msgspec.field(default_factory=_PodSpec)
@@ -92,7 +92,7 @@ class AddressedPod(msgspec.Struct, gc=False):
 
     @property
     def counts(self) -> bool:
-        """Whether the pod is an endpoint: it has an address and a node, and has not ended."""
+        """Whether the pod becomes an endpoint: it has an address and a node, and has not ended."""
         return bool(self.status.pod_ip and self.spec.node_name) and self.status.phase not in ENDED
 
 
@@ -105,7 +105,7 @@ class Slice(msgspec.Struct, gc=False):
 
 
 def endpoint_of(service: Service, pod: AddressedPod, zone: str) -> dict[str, Any]:
-    """Return the endpoint of a pod."""
+    """Return the endpoint of a pod in the zone of its node."""
     terminating = pod.metadata.deletion_timestamp is not None
     serving = pod.is_ready
     ready = (serving or service.spec.publish_not_ready_addresses) and (
@@ -130,7 +130,7 @@ def endpoint_of(service: Service, pod: AddressedPod, zone: str) -> dict[str, Any
 
 
 def ports_for(service: Service, pod: AddressedPod) -> list[dict[str, Any]]:
-    """Return the ports of a slice; a port that the service gives by name is looked up in the pod."""
+    """Return the ports of an endpoint slice for a pod; a named target port is looked up in the pod."""
     found = []
     for port in service.spec.ports or ():
         number: int | None = port.target_port if isinstance(port.target_port, int) else _named(pod, port)
@@ -154,11 +154,11 @@ def _named(pod: AddressedPod, port: _Port) -> int | None:
 def slices_for(
     service: Service, pods: Sequence[AddressedPod], zones: Mapping[str, str]
 ) -> list[tuple[list[dict[str, Any]], list[dict[str, Any]]]]:
-    """Return endpoints and ports of each slice that a service needs; one without endpoints if no pod counts.
+    """Return the endpoints and ports of each slice that a service needs; one empty slice if no pod becomes an endpoint.
 
     Args:
         service: The service.
-        pods: The pods that it selects.
+        pods: The pods that the service selects.
         zones: The zone of each node, by its name.
     """
     by_ports: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {}
@@ -176,7 +176,10 @@ def slices_for(
 
 @attrs.frozen
 class EndpointSlices(Reconciler):
-    """Writes the slices of a service; slices of others, which have another manager in their label, are left alone."""
+    """Writes the endpoint slices of services.
+
+    Slices that another controller manages (by their label) are not changed.
+    """
 
     services: Lister[Service]
     pods: Lister[AddressedPod]
@@ -186,7 +189,7 @@ class EndpointSlices(Reconciler):
     own_writes: OwnWrites
 
     def reconcile(self, request: Request) -> Result:
-        """Create, change or delete slices until they are what the pods ask for."""
+        """Create, change and delete the slices of a service until they match its pods."""
         service = self.services.get(request)
         if service is None or not service.spec.selector or service.spec.type == "ExternalName":
             self.own_writes.forget(request)

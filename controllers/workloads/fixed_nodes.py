@@ -18,11 +18,11 @@ RETRY = Backoff(initial=0.1, factor=2.0, cap=10.0, jitter=0.0)
 
 
 class FixedNodes:
-    """Registers nodes once. No controller may judge their leases, as they have none.
+    """Registers nodes once. They have no leases, so no node lifecycle controller must run.
 
     Args:
-        manager: Its client registers the nodes.
-        count: Their number.
+        manager: The manager, whose client registers the nodes.
+        count: The number of nodes.
 
     Threads: `run` from one, once; `is_running` from any.
     """
@@ -35,7 +35,7 @@ class FixedNodes:
         self._names = [node_name(index) for index in range(count)]
 
     def run(self, stop: Stop) -> None:
-        """Register the nodes, again and again until all of them are."""
+        """Register all nodes; failed registrations are tried again until `stop` is set."""
         failures = 0
         for index in range(len(self._names)):
             while not stop.is_set():
@@ -48,7 +48,7 @@ class FixedNodes:
                     stop.wait(RETRY.delay(failures, self._host.random))
 
     def is_running(self, name: str) -> bool:
-        """Tell whether `name` is one of the nodes."""
+        """Return whether `name` is one of the nodes."""
         return name in self._names
 
     def _register(self, index: int) -> None:

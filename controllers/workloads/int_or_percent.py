@@ -7,7 +7,7 @@ IntOrPercent = int | str
 
 
 def scaled(value: IntOrPercent, total: int, *, round_up: bool) -> int:
-    """Return the number that `value` stands for, such as 2 for `25%` of 8."""
+    """Return the number for a value that is a number or a percentage of `total`, such as 2 for `25%` of 8."""
     if isinstance(value, int):
         return value
     part = int(value.removesuffix("%")) * total

@@ -34,7 +34,7 @@ NAME, TTL_NAME = "job-controller", "ttl-after-finished-controller"
 
 @attrs.frozen
 class Jobs(Reconciler):
-    """Makes the next step of a Job."""
+    """Takes the steps of Jobs."""
 
     manager: Manager
     jobs: Lister[Job]
@@ -44,7 +44,7 @@ class Jobs(Reconciler):
     clock: Clock
 
     def reconcile(self, request: Request) -> Result:
-        """Write what was counted, release the pods that were, and create or delete what the Job needs."""
+        """Write the counts of ended pods, release these pods, and create or delete pods as the Job needs."""
         if self.pods.is_behind(request):
             return Result()
         job = self.jobs.get(request)
@@ -131,7 +131,7 @@ class FinishedJobs(Reconciler):
     clock: Clock
 
     def reconcile(self, request: Request) -> Result:
-        """Delete the Job if its time has come, or wait for that."""
+        """Delete the Job if its time is over; otherwise requeue it for that time."""
         job = self.jobs.get(request)
         if job is None or job.metadata.deletion_timestamp is not None or job.spec.ttl_seconds_after_finished is None:
             return Result()

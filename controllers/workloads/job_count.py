@@ -17,15 +17,15 @@ from controllers.workloads.pods import Pod
 
 @attrs.define
 class Count:
-    """The pods of a Job, counted.
+    """The counts of a Job's ended pods.
 
     Attributes:
-        succeeded: Number of those that succeeded and have no finalizer any more.
-        failed: The same of those that failed.
+        succeeded: Number of pods that succeeded and no longer have the finalizer.
+        failed: Number of pods that failed and no longer have the finalizer.
         indexes: The completed indexes of an indexed Job.
-        uncounted_succeeded: The uids of those that succeeded and still have their finalizer.
-        uncounted_failed: The same of those that failed.
-        release: The pods whose finalizer is to be removed once the status names them.
+        uncounted_succeeded: The uids of pods that succeeded and still have the finalizer.
+        uncounted_failed: The uids of pods that failed and still have the finalizer.
+        release: The pods whose finalizer must be removed once the status lists them.
     """
 
     succeeded: int
@@ -37,7 +37,7 @@ class Count:
 
 
 def count_pods(job: Job, pods: Sequence[Pod]) -> Count:
-    """Count the pods of a Job, each once: those that the status names already, and those that have ended since."""
+    """Count the pods of a Job, each once: those that the status lists already, and those that have ended since."""
     uncounted = job.status.get("uncountedTerminatedPods") or {}
     tracked = {pod.metadata.uid for pod in pods if TRACKING in (pod.metadata.finalizers or ())}
     before = [*uncounted.get("succeeded", [])], [*uncounted.get("failed", [])]

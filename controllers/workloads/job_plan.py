@@ -33,15 +33,15 @@ _DEADLINE = ("DeadlineExceeded", "Job was active longer than specified deadline"
 
 @attrs.frozen
 class JobPlan:
-    """The next step of a Job, in the order in which it is carried out.
+    """The next step of a Job. The attributes are in the order in which they are executed.
 
     Attributes:
         status: The status to write first.
-        release: Pods whose finalizer is removed, once the status names them.
+        release: Pods whose finalizer is removed, once the status lists them.
         delete: Pods to delete; those of a failed Job keep their finalizer, so that they are counted.
-        create: Number of pods to create, or their indexes.
-        wait: Seconds until something changes by itself; None if nothing does.
-        events: Type, reason and message of what happened.
+        create: One item for each pod to create: its index, or None without indexes.
+        wait: Seconds until the Job must be reconciled even without a change; None if not.
+        events: Type, reason and message of each event to record.
     """
 
     status: Status
@@ -57,8 +57,8 @@ def plan(job: Job, pods: Sequence[Pod], now: datetime) -> JobPlan | None:
 
     Args:
         job: The Job.
-        pods: Its pods.
-        now: The time.
+        pods: The pods of the Job.
+        now: The current time.
     """
     if job.is_finished:
         return None

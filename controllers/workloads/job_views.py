@@ -21,7 +21,7 @@ CRITERIA_MET, FAILURE_TARGET = "SuccessCriteriaMet", "FailureTarget"
 
 
 class JobSpec(msgspec.Struct, gc=False, rename="camel"):
-    """The part of the spec that is read."""
+    """The fields of the spec that the controllers read."""
 
     template: Template
     selector: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -49,24 +49,24 @@ class Job(msgspec.Struct, gc=False):
         return self.spec.completion_mode == "Indexed"
 
     def condition(self, kind: str) -> dict[str, Any] | None:
-        """Return the condition of a type if it is true."""
+        """Return the condition of the type `kind` if its status is True; otherwise None."""
         found = [each for each in self.status.get("conditions") or () if each["type"] == kind]
         return found[0] if found and found[0]["status"] == "True" else None
 
     @property
     def is_finished(self) -> bool:
-        """Whether it is complete or has failed."""
+        """Whether the Job is complete or has failed."""
         return self.condition(COMPLETE) is not None or self.condition(FAILED) is not None
 
     @property
     def finished_at(self) -> datetime | None:
-        """The time at which it was complete or had failed."""
+        """The time at which the Job became complete or failed; None before."""
         found = self.condition(COMPLETE) or self.condition(FAILED)
         return datetime.fromisoformat(found["lastTransitionTime"]) if found else None
 
 
 def index_of(pod: Pod) -> int | None:
-    """Return the completion index of a pod."""
+    """Return the completion index of a pod; None if it has none."""
     text = (pod.metadata.annotations or {}).get(INDEX_ANNOTATION, "")
     return int(text) if text.isdecimal() else None
 
@@ -81,7 +81,7 @@ def parse_indexes(text: str) -> set[int]:
 
 
 def indexes_text(indexes: Collection[int]) -> str:
-    """Return numbers as a text such as `0,2-4`: two or more in a row are written as a range."""
+    """Return numbers as a text such as `0,2-4`, in which consecutive numbers are a range."""
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in _runs(sorted(indexes)))
 
 

@@ -15,14 +15,15 @@ from controllers.workloads.pod_life import LivingPod, next_step
 
 
 class LivingPods(KubeletPods[LivingPod]):
-    """Posts the life of each pod on a node whose kubelet runs, and removes pods that are marked for deletion.
+    """Simulates the life of each pod on a node whose kubelet runs, and removes pods that are marked for deletion.
 
     This is a runnable; see `KubeletPods`.
 
     Args:
-        manager: Its client and its caches of pods and nodes are used. The cached pods need their annotations.
-        is_running: Tells whether the kubelet of the node of that name is one of these and runs.
-        workers: Number of pods that are reconciled at the same time.
+        manager: The manager, whose client and caches of pods and nodes are used. The cached pods need their
+            annotations.
+        is_running: Returns whether the node of that name has a simulated kubelet that runs.
+        workers: The most pods that are reconciled at the same time.
 
     Threads: `run` from one, once.
     """
@@ -31,7 +32,7 @@ class LivingPods(KubeletPods[LivingPod]):
         super().__init__(manager, is_running, LivingPod, workers=workers)
 
     def reconcile(self, request: Request) -> Result:
-        """Post the next step of a pod's life, or remove it if it is marked for deletion."""
+        """Write the next step of a pod's life into its status, or remove the pod if it is marked for deletion."""
         pod = self._pods.get(request)
         if pod is None or not self._is_running(pod.spec.node_name):
             return Result()

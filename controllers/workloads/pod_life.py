@@ -52,7 +52,7 @@ class _LivingPodStatus(msgspec.Struct, gc=False, rename="camel"):
 
 
 class LivingPod(msgspec.Struct, gc=False):
-    """A pod, as its hollow kubelet reads it."""
+    """The fields of a pod that its hollow kubelet reads."""
 
     metadata: ObjectMeta
     spec: _LivingPodSpec = msgspec.field(default_factory=_LivingPodSpec)
@@ -61,12 +61,12 @@ class LivingPod(msgspec.Struct, gc=False):
 
 @attrs.frozen
 class Script:
-    """The life of a simulated pod, as its annotations ask for it.
+    """The life of a simulated pod, as its annotations define it.
 
     Attributes:
         ready_after: Seconds from the start of the containers; infinite for never.
-        runs_for: Seconds; infinite if it never ends.
-        exit_code: The exit code of its containers.
+        runs_for: Seconds from the start to the end of the containers; infinite if they never end.
+        exit_code: The exit code of the containers.
     """
 
     ready_after: float = 0.0
@@ -75,7 +75,7 @@ class Script:
 
     @classmethod
     def of(cls, metadata: ObjectMeta) -> Script:
-        """Read the annotations of a pod; one that is not a number counts as absent."""
+        """Return the script in the annotations of a pod; an annotation that is not a number counts as missing."""
         annotations = metadata.annotations or {}
         code = annotations.get(EXIT_CODE, "")
         is_of_job = any(each.kind == "Job" and each.controller for each in metadata.owner_references or ())
@@ -98,11 +98,11 @@ def _seconds(text: str | None, default: float) -> float:
 
 @attrs.frozen
 class LifeStep:
-    """The next step of a life.
+    """The next step of a simulated pod's life.
 
     Attributes:
-        status: The part of the status to post; None if nothing changes now.
-        wait: Seconds until something will change; None if nothing will by itself.
+        status: The part of the status to write; None if nothing changes now.
+        wait: Seconds until the next change; None if nothing will change by itself.
     """
 
     status: dict[str, Any] | None
@@ -110,12 +110,12 @@ class LifeStep:
 
 
 def next_step(pod: LivingPod, now: datetime, address: str = "") -> LifeStep:
-    """Return what to post about a pod that is bound, and when to look again.
+    """Return the next step of a pod that is bound to a node.
 
     Args:
         pod: The pod.
-        now: The time.
-        address: The address of the pod, posted with its start; empty for none.
+        now: The current time.
+        address: The address of the pod, written when it starts; empty for none.
     """
     if pod.status.phase in ("Succeeded", "Failed"):
         return LifeStep(None, None)

@@ -33,7 +33,7 @@ class Terminated(msgspec.Struct, gc=False, rename="camel"):
 
 
 class ContainerState(msgspec.Struct, gc=False):
-    """The state of a container, as far as it has ended."""
+    """The state of a container; `terminated` is None while it has not ended."""
 
     terminated: Terminated | None = None
 
@@ -47,7 +47,7 @@ class ContainerStatus(msgspec.Struct, gc=False, rename="camel"):
 
 
 class PodSpec(msgspec.Struct, gc=False, rename="camel"):
-    """The part of a pod's spec that is read."""
+    """The fields of a pod's spec that are read."""
 
     node_name: str = ""
     restart_policy: str = "Always"
@@ -55,7 +55,7 @@ class PodSpec(msgspec.Struct, gc=False, rename="camel"):
 
 
 class PodStatus(msgspec.Struct, gc=False, rename="camel"):
-    """The part of a pod's status that is read."""
+    """The fields of a pod's status that are read."""
 
     phase: str = ""
     conditions: list[PodCondition] | None = None
@@ -63,7 +63,7 @@ class PodStatus(msgspec.Struct, gc=False, rename="camel"):
 
 
 class Pod(msgspec.Struct, gc=False):
-    """A pod, as the controllers of workloads read it."""
+    """The fields of a pod that the controllers of workloads read."""
 
     metadata: ObjectMeta
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
@@ -71,17 +71,17 @@ class Pod(msgspec.Struct, gc=False):
 
     @property
     def name(self) -> str:
-        """The name."""
+        """The name of the pod."""
         return self.metadata.name
 
     @property
     def key(self) -> ObjectKey:
-        """The name and the namespace."""
+        """The name and namespace of the pod."""
         return ObjectKey(self.metadata.name, self.metadata.namespace)
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels; empty if absent."""
+        """The labels of the pod; empty if it has none."""
         return self.metadata.labels or {}
 
     @property
@@ -96,7 +96,7 @@ class Pod(msgspec.Struct, gc=False):
 
     @property
     def is_active(self) -> bool:
-        """Whether the pod runs or is to run: it has not ended and is not marked for deletion."""
+        """Whether the pod runs or will run: it has not ended, and is not marked for deletion."""
         return not self.has_ended and not self.is_terminating
 
     @property
@@ -107,12 +107,12 @@ class Pod(msgspec.Struct, gc=False):
 
     @property
     def ready_since(self) -> datetime:
-        """The time since when the pod is ready; long ago if the pod does not say."""
+        """The time since which the pod is ready; long ago if the pod does not show it."""
         ready = self._ready_condition()
         return (ready.last_transition_time if ready else None) or _LONG_AGO
 
     def available_in(self, min_ready_seconds: int, now: datetime) -> float | None:
-        """Return the seconds until the pod counts as available: 0 if it does, None if it is not ready."""
+        """Return the seconds until the pod counts as available: 0 if it is available now, None if it is not ready."""
         if not self.is_ready:
             return None
         if not min_ready_seconds:
@@ -121,12 +121,12 @@ class Pod(msgspec.Struct, gc=False):
 
     @property
     def restarts(self) -> int:
-        """The restarts of all containers together."""
+        """The sum of the restarts of all containers."""
         return sum(each.restart_count for each in self.status.container_statuses or ())
 
     @property
     def created(self) -> datetime:
-        """The time of the creation."""
+        """The creation time of the pod; long ago if it is missing."""
         return self.metadata.creation_timestamp or _LONG_AGO
 
     def _ready_condition(self) -> PodCondition | None:

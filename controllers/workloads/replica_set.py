@@ -33,7 +33,7 @@ _FAILURE = "ReplicaFailure"
 
 @attrs.frozen
 class ReplicaSets(Reconciler):
-    """Creates and deletes pods until as many are active as the ReplicaSet asks for."""
+    """Creates and deletes pods until each ReplicaSet has its desired number of active pods."""
 
     manager: Manager
     replica_sets: Lister[ReplicaSet]
@@ -43,7 +43,7 @@ class ReplicaSets(Reconciler):
     clock: Clock
 
     def reconcile(self, request: Request) -> Result:
-        """Adopt and release pods, create or delete what is missing or too many, and write the status."""
+        """Adopt and release pods, create missing and delete surplus ones, and write the status."""
         replica_set = self.replica_sets.get(request)
         if replica_set is None:
             self.pods.forget(request)

@@ -22,7 +22,7 @@ DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
 class ReplicaSetSpec(msgspec.Struct, gc=False, rename="camel"):
-    """The part of the spec that is read."""
+    """The fields of the spec that the controllers read."""
 
     selector: dict[str, Any]
     template: Template = msgspec.field(default_factory=dict)
@@ -31,14 +31,14 @@ class ReplicaSetSpec(msgspec.Struct, gc=False, rename="camel"):
 
 
 class ReplicaSet(msgspec.Struct, gc=False):
-    """A ReplicaSet, as the controllers of workloads read it."""
+    """The fields of a ReplicaSet that the controllers of workloads read."""
 
     metadata: ObjectMeta
     spec: ReplicaSetSpec
     status: Status = msgspec.field(default_factory=dict)
 
     def counted(self, field: str) -> int:
-        """Return a number of the status; 0 if it is absent."""
+        """Return the number in the status field `field`; 0 if it is missing."""
         return int(self.status.get(field, 0))
 
 
@@ -60,9 +60,9 @@ def plan(replica_set: ReplicaSet, pods: Sequence[Pod], related: Iterable[Pod], n
 
     Args:
         replica_set: The ReplicaSet.
-        pods: Its pods.
-        related: The pods of all ReplicaSets of the same owner: where many of them share a node, one goes first.
-        now: The time.
+        pods: The pods of the ReplicaSet.
+        related: The pods of all ReplicaSets of the same owner. A pod whose node has many of them is deleted first.
+        now: The current time.
     """
     active = [pod for pod in pods if pod.is_active]
     missing = replica_set.spec.replicas - len(active)
@@ -108,14 +108,14 @@ def status_of(
     now: datetime,
     conditions: Sequence[Mapping[str, Any]],
 ) -> tuple[Status, float | None]:
-    """Return the status, and the seconds until a ready pod will count as available; None if none waits for that.
+    """Return the new status, and the seconds until the next ready pod counts as available (None if there is none).
 
     Args:
         replica_set: The ReplicaSet.
-        pods: Its pods before the changes of this reconcile.
-        failure: Reason and message of a creation or deletion that failed.
-        now: The time.
-        conditions: The conditions with that failure told in them.
+        pods: The pods of the ReplicaSet before the changes of this reconcile.
+        failure: Reason and message of a failed creation or deletion; None if none failed.
+        now: The current time.
+        conditions: The conditions, which include the failure.
     """
     active = [pod for pod in pods if pod.is_active]
     wanted = replica_set.spec.template.get("metadata", {}).get("labels") or {}

@@ -23,7 +23,7 @@ REVISION_HASH = "controller-revision-hash"
 
 
 class ControllerRevision(msgspec.Struct, gc=False):
-    """One revision."""
+    """One revision of a StatefulSet's or DaemonSet's template."""
 
     metadata: ObjectMeta
     revision: int = 0
@@ -31,12 +31,12 @@ class ControllerRevision(msgspec.Struct, gc=False):
 
     @property
     def name(self) -> str:
-        """The name."""
+        """The name of the revision."""
         return self.metadata.name
 
     @property
     def template(self) -> Template:
-        """The template that it keeps."""
+        """The pod template that the revision stores."""
         found: Template = {**((self.data.get("spec") or {}).get("template") or {})}
         found.pop("$patch", None)
         return found
@@ -53,9 +53,9 @@ class History:
     """The revisions of a workload.
 
     Attributes:
-        update: The one of the present template.
-        all: All of them, oldest first.
-        collisions: How often a name was taken by another template.
+        update: The revision of the current template.
+        all: All revisions, oldest first.
+        collisions: How often a name was already taken by another template.
     """
 
     update: ControllerRevision
@@ -63,7 +63,7 @@ class History:
     collisions: int
 
     def named(self, name: str) -> ControllerRevision | None:
-        """Return the revision of a name."""
+        """Return the revision with this name; None if there is none."""
         return next((each for each in self.all if each.name == name), None)
 
 
@@ -77,16 +77,16 @@ def history_of(
     label: str = HASH,
     annotations: Mapping[str, str] | None = None,
 ) -> History:
-    """Return the revisions, after the present template has become the newest of them.
+    """Make the current template the newest revision, and return all revisions.
 
-    A revision of an earlier time that has the same template is used again, with a new number.
+    An older revision with the same template is reused, with a new number.
 
     Args:
         children: Writes revisions.
         owner: The workload.
-        template: Its present template.
-        present: The revisions there are.
-        collisions: How often a name was taken so far.
+        template: The current template of the workload.
+        present: The existing revisions.
+        collisions: How often a name was taken by another template so far.
         label: The label of a revision with the hash of its template.
         annotations: The annotations of a new revision.
     """
@@ -122,11 +122,11 @@ def _body(owner: Owner, template: Template, number: int, collisions: int, label:
 
 
 def surplus(history: History, in_use: set[str], limit: int) -> list[ControllerRevision]:
-    """Return the revisions to delete: the oldest of those not in use, beyond the limit.
+    """Return the revisions to delete: the oldest unused ones, beyond the limit.
 
     Args:
         history: The revisions.
-        in_use: The names of those that the status or a pod names.
+        in_use: The names of the revisions to which the status or a pod refers.
         limit: The most unused revisions to keep.
     """
     unused = [each for each in history.all if each.name not in in_use and each.name != history.update.name]

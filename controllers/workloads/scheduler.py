@@ -22,10 +22,10 @@ NAME = SCHEDULER
 
 
 class Scheduler(Reconciler):
-    """Binds one pod at a time, so that two never take the same room.
+    """Binds waiting pods to nodes, one at a time, so that two pods never take the same capacity.
 
     Args:
-        manager: Its client binds, its caches of pods and nodes are read.
+        manager: The manager, whose client and caches of pods and nodes are used.
 
     Threads: one at a time.
     """
@@ -41,7 +41,7 @@ class Scheduler(Reconciler):
         self._bound: dict[str, str] = {}
 
     def reconcile(self, request: Request) -> Result:
-        """Bind the pod if it waits for a node and one fits; otherwise say in its status why none does."""
+        """Bind the pod if it waits for a node and fits on one; otherwise write the reasons into its status."""
         pod = self._pods.get(request)
         if pod is None or pod.spec.node_name or pod.spec.scheduler_name != SCHEDULER or pod.spec.scheduling_gates:
             return Result()
@@ -59,7 +59,9 @@ class Scheduler(Reconciler):
         return Result()
 
     def waiting(self, delta: Delta) -> Iterable[Request]:
-        """Return the pods that wait for a node: a change of a node, or of a pod that ends, may make room for them."""
+        """Return the pods that wait for a node, since a change of a node or the end of a pod may free capacity for
+        them.
+        """
         return [
             ObjectKey(each.metadata.name, each.metadata.namespace)
             for each in self._pods.list()
@@ -67,7 +69,7 @@ class Scheduler(Reconciler):
         ]
 
     def concerned(self, delta: Delta) -> Iterable[Request]:
-        """Return the pod that changed; if it gave room back, those that wait as well."""
+        """Return the pod that changed; if its capacity became free, the waiting pods as well."""
         if delta.new is None:
             return self.waiting(delta)
         return [delta.key]

@@ -50,7 +50,7 @@ class _ScheduledPodStatus(msgspec.Struct, gc=False):
 
 
 class WaitingPod(msgspec.Struct, gc=False):
-    """A pod, as the scheduler reads it."""
+    """The fields of a pod that the scheduler reads."""
 
     metadata: ObjectMeta
     spec: _ScheduledPodSpec = msgspec.field(default_factory=_ScheduledPodSpec)
@@ -58,12 +58,14 @@ class WaitingPod(msgspec.Struct, gc=False):
 
     @property
     def takes_room(self) -> bool:
-        """Whether the pod uses what its node has."""
+        """Whether the pod uses capacity of its node: it has not ended."""
         return self.status.phase not in ("Succeeded", "Failed")
 
     @property
     def requests(self) -> Requests:
-        """The amounts that the pod asks for: those of its containers together, or of the largest init container."""
+        """The resources that the pod requests: the sum of its containers, or the largest init container if that is
+        more.
+        """
         total: Requests = {"pods": Decimal(1)}
         for container in self.spec.containers:
             for name, amount in container.resources.requests.items():
@@ -84,7 +86,7 @@ class _NodeStatus(msgspec.Struct, gc=False):
 
 
 class Node(msgspec.Struct, gc=False):
-    """A node, as the scheduler reads it."""
+    """The fields of a node that the scheduler reads."""
 
     metadata: ObjectMeta
     spec: _ScheduledNodeSpec = msgspec.field(default_factory=_ScheduledNodeSpec)
@@ -92,40 +94,40 @@ class Node(msgspec.Struct, gc=False):
 
     @property
     def name(self) -> str:
-        """The name."""
+        """The name of the node."""
         return self.metadata.name
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels."""
+        """The labels of the node."""
         return self.metadata.labels or {}
 
 
 @attrs.frozen
 class Choice:
-    """The node for a pod; or, if none fits, the reasons.
+    """The node that was chosen for a pod; or, if none fits, the reasons.
 
     Attributes:
         node: The name of the node; empty if none fits.
-        reasons: The number of nodes that do not fit, by the reason.
+        reasons: The number of unsuitable nodes by reason.
     """
 
     node: str = ""
     reasons: Mapping[str, int] = attrs.field(factory=dict)
 
     def message(self, nodes: int) -> str:
-        """Return the reasons as the real scheduler words them."""
+        """Return the reasons in the wording of the real scheduler; `nodes` is the number of all nodes."""
         reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in self.reasons.items()))
         return f"0/{nodes} nodes are available: {reasons}." if reasons else "no nodes available to schedule pods"
 
 
 def choose(pod: WaitingPod, nodes: Sequence[Node], pods: Mapping[str, Sequence[WaitingPod]]) -> Choice:
-    """Return the node for a pod.
+    """Return the node on which a pod fits, or the reasons why it fits on none.
 
     Args:
         pod: The pod.
         nodes: All nodes.
-        pods: The pods of each node, by its name.
+        pods: The pods of each node, by the node's name.
     """
     reasons: Counter[str] = Counter()
     fitting: list[tuple[int, str]] = []
@@ -165,7 +167,7 @@ def _tolerates(tolerations: Sequence[Toleration], taint: Taint) -> bool:
 
 
 def fits_selectors(node: Node, node_selector: Mapping[str, str] | None, affinity: Mapping[str, Any] | None) -> bool:
-    """Tell whether a node has the labels that a pod's `nodeSelector` and required node affinity ask for."""
+    """Return whether a node has the labels that a pod's `nodeSelector` and required node affinity require."""
     if not (node_selector or {}).items() <= node.labels.items():
         return False
     required = ((affinity or {}).get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution")

@@ -33,7 +33,7 @@ POD_NAME, POD_INDEX = "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/
 
 @attrs.frozen
 class StatefulSets(Reconciler):
-    """Makes the next step of a StatefulSet: one pod at a time if it is ordered, all of them if it is parallel."""
+    """Takes the steps of StatefulSets: one pod at a time if pods are ordered, otherwise all pods at once."""
 
     manager: Manager
     stateful_sets: Lister[StatefulSet]
@@ -44,7 +44,7 @@ class StatefulSets(Reconciler):
     clock: Clock
 
     def reconcile(self, request: Request) -> Result:
-        """Create, delete or replace what is next, and write the status."""
+        """Create, delete or replace the next pods, and write the status."""
         if self.pods.is_behind(request):
             return Result()
         stateful_set = self.stateful_sets.get(request)

@@ -35,7 +35,7 @@ class _Ordinals(msgspec.Struct, gc=False):
 
 
 class StatefulSetSpec(msgspec.Struct, gc=False, rename="camel"):
-    """The part of the spec that is read."""
+    """The fields of the spec that the controller reads."""
 
     selector: dict[str, Any]
     template: Template
@@ -59,7 +59,7 @@ class StatefulSet(msgspec.Struct, gc=False):
 
     @property
     def ordinals(self) -> range:
-        """The ordinals of its pods."""
+        """The ordinals of the pods."""
         start = self.spec.ordinals.start
         return range(start, start + self.spec.replicas)
 
@@ -71,12 +71,12 @@ class StatefulSet(msgspec.Struct, gc=False):
 
 @attrs.frozen
 class StatefulSetPlan:
-    """The next step.
+    """The next step of a StatefulSet.
 
     Attributes:
         create: Ordinals of pods to create, each with the name of its revision.
         delete: The pods to delete.
-        wait: Seconds until a ready pod counts as available; None if none waits for that.
+        wait: Seconds until the next ready pod counts as available; None if there is none.
     """
 
     create: Sequence[tuple[int, str]] = ()
@@ -85,7 +85,7 @@ class StatefulSetPlan:
 
 
 def ordinal_of(stateful_set: StatefulSet, pod: Pod) -> int | None:
-    """Return the number in the name of a pod; None for a pod of another name."""
+    """Return the ordinal in the name of a pod; None if the name has another form."""
     number = pod.name.removeprefix(f"{stateful_set.metadata.name}-")
     return int(number) if number.isdecimal() and pod.name != number else None
 
@@ -95,10 +95,10 @@ def plan(stateful_set: StatefulSet, pods: Sequence[Pod], current: str, update: s
 
     Args:
         stateful_set: The StatefulSet.
-        pods: Its pods.
-        current: The name of the revision from before the present update.
-        update: The name of the revision of the present template.
-        now: The time.
+        pods: The pods of the StatefulSet.
+        current: The name of the current revision, which pods had before the update.
+        update: The name of the revision of the new template.
+        now: The current time.
     """
     by_ordinal = {number: pod for pod in pods if (number := ordinal_of(stateful_set, pod)) is not None}
     seconds = stateful_set.spec.min_ready_seconds
@@ -179,7 +179,7 @@ def _outdated(stateful_set: StatefulSet, pods: dict[int, Pod], update: str, now:
 def status_of(
     stateful_set: StatefulSet, pods: Sequence[Pod], current: str, update: str, collisions: int, now: datetime
 ) -> Status:
-    """Return the status.
+    """Return the new status of a StatefulSet.
 
     With `RollingUpdate` the update revision becomes the current one once every pod has it and is ready.
     """

@@ -16,16 +16,16 @@ Status = dict[str, Any]
 
 
 def filled(**fields: Any) -> Status:
-    """Return a status of the fields that are not empty."""
+    """Return a status with those fields that are not None, zero or empty."""
     return {name: value for name, value in fields.items() if value not in (None, 0, [], {}, "")}
 
 
 def write_status(
     client: Client, resource: Resource[Any], metadata: ObjectMeta, before: Mapping[str, Any], status: Status
 ) -> Cached | None:
-    """Write a status unless it is as before, and return the object as it was written.
+    """Write a status if it differs from `before`, and return the object as stored; None if nothing was written.
 
-    The patch names the uid, so that a later object of the same name is left alone.
+    The patch requires the uid, so that a newer object of the same name is not changed.
     """
     if before == status:
         return None

@@ -17,7 +17,7 @@ _FNV_OFFSET, _FNV_PRIME, _FNV_BITS = 0x811C9DC5, 0x01000193, 0xFFFFFFFF
 
 
 def pod_of(template: Template, *, name: str = "", generate_name: str = "") -> dict[str, Any]:
-    """Return a pod made from a template, whose metadata and spec are copied."""
+    """Return a pod object made from a template, with copies of its metadata and spec."""
     of_template = template.get("metadata") or {}
     metadata: dict[str, Any] = {
         part: dict(of_template[part]) for part in ("labels", "annotations") if of_template.get(part)
@@ -38,10 +38,10 @@ def without_hash(template: Template) -> Template:
 
 
 def hash_of(content: Any, collisions: int = 0) -> str:
-    """Return a short hash of any JSON value, made of the letters of generated names.
+    """Return a short hash of a JSON value, with the letters that generated names use.
 
-    It is FNV-1a over the value's JSON. Kubernetes hashes a dump of its own Go structs, so the two differ; neither
-    reads the hash of the other, because objects are found by the template itself.
+    It is FNV-1a over the JSON text. Kubernetes hashes a dump of its Go structs, so its hashes differ. That does not
+    matter, because objects are found by their template, not by the hash.
     """
     found = _FNV_OFFSET
     for byte in msgspec.json.encode(content, order="sorted") + (str(collisions).encode() if collisions else b""):

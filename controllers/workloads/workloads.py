@@ -45,6 +45,6 @@ def add_workloads(manager: Manager, *, nodes: int = NODES_BY_DEFAULT) -> None:
 
 
 def add_workload_controllers(manager: Manager) -> None:
-    """Add the controllers of workloads only, for a cluster that has nodes whose kubelets are `LivingPods`."""
+    """Add only the controllers of workloads, for a cluster whose nodes have `LivingPods` as kubelets."""
     for controller in _CONTROLLERS:
         manager.add(controller(manager))
