@@ -109,8 +109,7 @@ class Manager:
         declared_webhooks: The webhooks that were declared so far.
         shown_tables: The program's own tables of the status page.
         deletions: The budgets of deletions by `client`; none unless its method `limit` adds them.
-        stopping: Set when the manager begins to stop, and cancelled when its grace has passed; for reconcilers that
-            wait or take long.
+        stopping: Set when the manager begins to stop, and cancelled when its grace has passed; for slow reconcilers.
 
     Raises:
         ValueError: `grace` is negative.
