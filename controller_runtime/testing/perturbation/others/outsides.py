@@ -98,7 +98,7 @@ class Outsides:
 
     Attributes:
         recorder: Hears of calls and changes.
-        failures: What went wrong with the services themselves.
+        failures: The errors of the services themselves.
 
     Threads: one owner; proxies have threads of their own.
     """
