@@ -133,8 +133,7 @@ class Manager:
         incidents: Incidents | None = None,
     ) -> None:
         check_grace(grace)
-        self.host = self._bare_host = host
-        self.namespace, self.declared = namespace, list[Right]()
+        self.host, self._bare_host, self.namespace, self.declared = host, host, namespace, list[Right]()
         self.transport = CountingTransport(host, observed(self, transport))
         options = CacheOptions(patience=patience or Patience(), reachable=self.transport.reachable)
         self.informers = Informers(host, self.transport, options, transforms=transforms, namespace=namespace)
