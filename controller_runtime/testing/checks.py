@@ -34,7 +34,7 @@ def caller() -> str:
     return f"{path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}:{frame.f_lineno}"
 
 
-class _Named(NamedTuple):
+class _NamedCheck(NamedTuple):
     check: Check
     name: str
 
@@ -49,8 +49,8 @@ class Checks:
     """
 
     def __init__(self) -> None:
-        self._always: list[_Named] = []
-        self._eventually: list[_Named] = []
+        self._always: list[_NamedCheck] = []
+        self._eventually: list[_NamedCheck] = []
         self._broken: list[str] = []
         self._written: list[str] = []
         self.is_checking = False
@@ -164,11 +164,11 @@ class ClusterChecks:
             Stop(self._host, "eventually").wait(min(seconds, 1.0))
 
 
-def _named(check: Check, kind: str) -> _Named:
+def _named(check: Check, kind: str) -> _NamedCheck:
     name = getattr(check, "__name__", "<lambda>")
     called = "" if name == "<lambda>" else f" {name}"
     where = caller()
-    return _Named(synchronous(kind, check), f"{kind}{called} ({where})" if where else f"{kind}{called}")
+    return _NamedCheck(synchronous(kind, check), f"{kind}{called} ({where})" if where else f"{kind}{called}")
 
 
 def _why_not(check: Check) -> str:

@@ -81,7 +81,7 @@ class _ScheduledNodeSpec(msgspec.Struct, gc=False):
     taints: list[Taint] | None = None
 
 
-class _NodeStatus(msgspec.Struct, gc=False):
+class _ScheduledNodeStatus(msgspec.Struct, gc=False):
     allocatable: dict[str, str] = msgspec.field(default_factory=dict)
 
 
@@ -90,7 +90,7 @@ class Node(msgspec.Struct, gc=False):
 
     metadata: ObjectMeta
     spec: _ScheduledNodeSpec = msgspec.field(default_factory=_ScheduledNodeSpec)
-    status: _NodeStatus = msgspec.field(default_factory=_NodeStatus)
+    status: _ScheduledNodeStatus = msgspec.field(default_factory=_ScheduledNodeStatus)
 
     @property
     def name(self) -> str:

@@ -122,15 +122,6 @@ def formatting(meter: Meter, arguments: Sequence[Value]) -> None:
             meter.walk(value)
 
 
-def compiling(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count the steps of compiling a regular expression, the second argument.
-
-    An invalid pattern causes no error here, because the call will report it.
-    """
-    with contextlib.suppress(NoPattern):
-        meter.pattern(arguments[1])
-
-
 def matching(meter: Meter, arguments: Sequence[Value]) -> None:
     """Count the steps of matching a text against a regular expression, the second argument."""
     text, pattern = arguments
