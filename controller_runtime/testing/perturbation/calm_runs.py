@@ -24,7 +24,7 @@ class CalmRuns:
         again: Makes another one, given its number from 0; returns None if it shows nothing, because it failed.
 
     Attributes:
-        baseline: What the runs so far have in common.
+        baseline: The results that the runs so far have in common.
 
     Threads: one.
     """

@@ -60,7 +60,7 @@ class Calm:
 
     @property
     def baseline(self) -> Baseline:
-        """What the runs so far have in common."""
+        """The results that the runs so far have in common."""
         return self.runs.baseline
 
     def of(self, plan: StateSequence) -> Declared:
