@@ -300,8 +300,8 @@ class Informers:
             if self._stop is not None:
                 raise UsageError("informers were started more than once")
             self._stop = stop
-            waiting = [*self._shared.values()]
-        lists = FirstLists(self._host, self._options.one_by_one)
+            waiting, one_by_one = [*self._shared.values()], self._options.one_by_one
+        lists = FirstLists(self._host, one_by_one)
         if not lists.takes_turns(waiting):
             for shared in waiting:
                 shared.start(self._host, stop)
