@@ -126,8 +126,7 @@ def Defaults(  # noqa: N802  it reads as the declaration that it makes
         view: The class of the objects, such as `dict`; None for the default class of the resource.
         operations: `CREATE` and `UPDATE`, or one of them.
         name: The name, needed if there are several for one kind; by default `defaults.` and the resource.
-        failure_policy: `Fail` refuses writes while the webhook cannot be reached, `Ignore` allows them without
-            defaults.
+        failure_policy: While the webhook cannot be reached, `Fail` refuses writes, and `Ignore` skips it.
         timeout: Seconds that the API server waits for the answer, 1 to 30.
         match_conditions: CEL expressions by name; the webhook is called only if all are true.
         object_selector: A label selector; the webhook is called only for matching objects.
