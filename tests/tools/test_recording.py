@@ -144,3 +144,10 @@ def test_an_emulated_release_does_not_know_what_later_ones_deprecate() -> None:
     told = {"a": "v1 A is deprecated in v1.33+", "b": "v1 B is deprecated in v1.34+; use C", "c": "otherwise"}
 
     assert EMULATED.warnings(told) == {"a": told["a"], "c": "otherwise"}
+
+
+def test_an_emulated_release_does_not_describe_parameters_that_came_later() -> None:
+    served = {"shardSelector": "restricts the list", "watch": "Watch for changes"}
+
+    assert Emulated("v1.35.3", {}).parameters(served) == {"watch": "Watch for changes"}
+    assert Emulated("v1.36.0", {}).parameters(served) == served

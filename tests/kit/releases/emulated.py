@@ -13,6 +13,8 @@ _KINDS = "x-kubernetes-group-version-kind"
 _SINCE = re.compile(r"is deprecated in v1\.(\d+)\+")
 _REFERENCE = re.compile(r'"#/components/schemas/([^"]+)"')
 
+_PARAMETERS = {"shardSelector": 36}  # the minor release of each parameter that 1.31 does not describe
+
 
 @attrs.frozen
 class Emulated:
@@ -42,6 +44,11 @@ class Emulated:
         since = {key: _SINCE.search(text) for key, text in served.items()}
         number = int(self.minor.partition(".")[2])
         return {key: served[key] for key, match in since.items() if match is None or int(match[1]) <= number}
+
+    def parameters(self, served: Mapping[str, str]) -> dict[str, str]:
+        """Return the descriptions without those of parameters that came later, which a newer binary describes."""
+        number = int(self.minor.partition(".")[2])
+        return {name: text for name, text in served.items() if _PARAMETERS.get(name, 0) <= number}
 
     def definitions(self, served: Mapping[str, Any]) -> dict[str, Any]:
         """Return the definitions, of which the newer server serves some: those that the older one has, as it has them.

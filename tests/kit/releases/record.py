@@ -147,7 +147,8 @@ class Recorder:
 
     def parameters(self) -> Record:
         """Return the descriptions of parameters."""
-        return parameters(list(self._documents()))
+        found = parameters(list(self._documents()))
+        return self._emulated.parameters(found) if self._emulated else found
 
     def columns(self, kinds: Record) -> Record:
         """Return the columns of tables by `apiVersion/kind`."""
