@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
 
 BODY_LIMIT = 3 * 1024 * 1024
-"""The largest request body that the embedded server accepts, in bytes; a real server has the same limit."""
+"""The largest request body that the embedded server accepts, in bytes; a real API server has the same limit."""
 
 VALUE_SEPARATOR = "\n"
 """Separates the values of a repeated `impersonate-…` header in `HTTPRequest.headers`: the name of a group may contain a
@@ -25,7 +25,7 @@ _UNENCODABLE = re.compile("[\ud800-\udfff]")
 def storable(text: str) -> str:
     """Return `text` with U+FFFD in place of each byte that was not UTF-8, so that the text can be encoded and logged.
 
-    A real server also accepts such bytes in headers, paths and queries, and shows them as U+FFFD.
+    A real API server also accepts such bytes in headers, paths and queries, and shows them as U+FFFD.
     """
     return text if text.isascii() else _UNENCODABLE.sub("\ufffd", text)
 

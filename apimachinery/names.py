@@ -52,7 +52,7 @@ _is_value = re.compile(_VALUE).fullmatch
 def _errors(text: str, limit: int, good: object, rule: str, unit: str = "characters") -> list[str]:
     """Return a text about the length of `text`, if over `limit` bytes, and `rule`, if `good` (its match) is None.
 
-    `unit` is what a real server calls these bytes: characters in names, and bytes in the keys and values of labels.
+    `unit` is what a real API server calls these bytes: characters in names, and bytes in the keys and values of labels.
     """
     errors = [] if len(text.encode()) <= limit else [f"must be no more than {limit} {unit}"]
     return errors if good else [*errors, rule]

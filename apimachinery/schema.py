@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemas of the API's built-in kinds, recorded from a real server and shipped as data.
+"""Schemas of the API's built-in kinds, recorded from a real API server and shipped as data.
 
 The data are loaded at first use, which takes about two milliseconds. References between definitions are
 resolved on access, because some definitions refer to themselves.

@@ -31,7 +31,7 @@ _TEXT: Mapping[str, str] = {"content-type": "text/plain; charset=utf-8"}
 def whole_answer(status: int, form: Form, body: bytes, warnings: Sequence[str] = ()) -> HTTPResponse:
     """Return a response whose body `form` has already encoded, with `warnings` in its headers.
 
-    A newline is added to a body in a text format that has none, as by a real server.
+    A newline is added to a body in a text format that has none, as by a real API server.
     """
     headers = _JSON if form.content_type == JSON else {"content-type": form.content_type}
     if form.content_type != PROTOBUF and not body.endswith(b"\n"):
@@ -42,7 +42,8 @@ def whole_answer(status: int, form: Form, body: bytes, warnings: Sequence[str] =
 def warned(headers: Mapping[str, str], warnings: Sequence[str]) -> dict[str, str]:
     """Return the headers with `warnings` added to the `Warning` header, which may contain several warnings.
 
-    Like a real server, leave out warnings that a header cannot contain, and the last warnings if there are very many.
+    Like a real API server, leave out warnings that a header cannot contain, and the last warnings if there are very
+    many.
     """
     escaped = [warning.replace("\\", "\\\\").replace('"', '\\"') for warning in _legal(warnings)]
     before = [headers["warning"]] if "warning" in headers else []
@@ -116,7 +117,7 @@ def refusal(error: StatusError, accept: str = "") -> HTTPResponse:
     Args:
         error: The error.
         accept: The `Accept` header of the request. If it allows no format of a `Status`, the response is indented JSON,
-            as from a real server.
+            as from a real API server.
     """
     headers = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
     if error.warnings:

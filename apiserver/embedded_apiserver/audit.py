@@ -44,7 +44,7 @@ class AuditedHandler:
 
     The text of the request is encoded before the request is carried out, so a request with text that cannot be encoded
     fails before it changes anything. If a line cannot be written, for example because the disk is full, an error is
-    logged instead and the server continues, like a real server.
+    logged instead and the server continues, like a real API server.
 
     Args:
         host: The host, for the times of requests and responses.
@@ -81,7 +81,9 @@ class AuditedHandler:
         return answer
 
     def knows(self, headers: Mapping[str, str]) -> bool:
-        """Return the answer of the inner handler; see `Screen.knows`."""
+        """Return whether the inner handler accepts the credentials in these headers; True if it does not check
+        credentials.
+        """
         return not isinstance(self._inner, Screen) or self._inner.knows(headers)
 
     def is_heavy(self, request: HTTPRequest) -> bool:

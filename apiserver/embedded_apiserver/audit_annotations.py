@@ -40,7 +40,7 @@ def annotate(key: str, value: str) -> None:
     """Add an annotation to the audit log entry of the current request.
 
     An annotation with an invalid key, or with a key that already has another value, is dropped and logged as a warning,
-    as on a real server. Outside of `collected` this does nothing.
+    as on a real API server. Outside of `collected` this does nothing.
     """
     found = _current.get()
     if found is None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bounds of one request and of one refusal, so that none holds up the others for long.
 
-A body of `api.http.BODY_LIMIT` bytes could hold a million values, and each costs far more than its
-bytes. These numbers keep one request within a second of CPU and 64 MiB, which `tests/attack/bounds.py`
-measures. Objects that a real server can store stay below them.
+A body of `api.http.BODY_LIMIT` bytes could hold a million values, and each costs far more than its bytes. These numbers
+keep one request within a second of CPU and 64 MiB, which `tests/attack/bounds.py` measures. Objects that a real API
+server can store stay below them.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The constructors of causes: why a value is refused, in the words and the fields of a real server.
+"""The constructors of causes: why a value is refused, in the words and the fields of a real API server.
 
 Clients show and match both.
 """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that a real server hands on to a kubelet, a pod or a service: logs, streams and proxies.
+"""Requests that a real API server hands on to a kubelet, a pod or a service: logs, streams and proxies.
 
 No machine can be reached from here, but containers may have programs, which a `Kubelet` runs. Without one, a request is
-refused with what a real server finds before it connects, and with a failed connection after that. The log of a pod that
-a hollow node runs is empty, because its containers print nothing.
+refused with what a real API server finds before it connects, and with a failed connection after that. The log of a pod
+that a hollow node runs is empty, because its containers print nothing.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
 
 def is_handed_on(route: Route) -> bool:
-    """Return whether a real server forwards requests for a route to a kubelet, pod or service: logs, streams and
+    """Return whether a real API server forwards requests for a route to a kubelet, pod or service: logs, streams and
     proxies.
     """
     return route.subresource == "log" or (route.subresource in PARTS and bool(PARTS[route.subresource].options))
@@ -63,7 +63,7 @@ def check_upgrade(authorizer: Authorizer, release: Release, user: User, route: R
 
     A WebSocket begins with a GET, whose verb would be `get`, but running a command is not a read.
 
-    A real server does so from 1.35 on.
+    A real API server does so from 1.35 on.
 
     Raises:
         StatusError: 403.
@@ -78,7 +78,7 @@ def check_upgrade(authorizer: Authorizer, release: Release, user: User, route: R
 def answer(
     storage: Storage, kubelet: Kubelet, route: Route, request: HTTPRequest, on_ready: Callable[[], None] | None
 ) -> HTTPResponse | Watch:
-    """Return the response to a request that a real server would forward to a kubelet, pod or service.
+    """Return the response to a request that a real API server would forward to a kubelet, pod or service.
 
     Args:
         storage: The objects.
@@ -136,7 +136,7 @@ def _log(
 
 
 def _log_causes(query: Query) -> Iterator[Cause]:
-    """Return the errors of the parameters of a log, in the order of a real server."""
+    """Return the errors of the parameters of a log, in the order of a real API server."""
     tail, limit, seconds = (number_of(query, name) for name in ("tailLines", "limitBytes", "sinceSeconds"))
     if (since := query.get("sinceTime")) and not _TIME.fullmatch(since):
         raise bad_request(f'parsing time "{since}" as "2006-01-02T15:04:05Z07:00": cannot parse "{since}" as "2006"')
@@ -175,8 +175,8 @@ def _address_of_kubelet(storage: Storage, node: str) -> str:
     """Return the address of the kubelet of a node.
 
     Raises:
-        StatusError: 404, there is no such node; in the words of a real server, which says `pods` here. 500, the node
-            tells no address.
+        StatusError: 404, there is no such node; in the words of a real API server, which says `pods` here. 500, the
+            node tells no address.
     """
     found = storage.get(NODE.resource, key_of("", node))
     if found is None:

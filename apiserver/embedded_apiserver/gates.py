@@ -43,7 +43,7 @@ class FeatureGates:
         return cls(gates.get(SHARDED_LIST_AND_WATCH, False))
 
     def read(self, query: Query) -> Query:
-        """Return the parameters without those of features that are off, because a real server ignores them."""
+        """Return the parameters without those of features that are off, because a real API server ignores them."""
         if self.sharded_lists or SHARDS not in query:
             return query
         return {name: value for name, value in query.items() if name != SHARDS}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts as Go writes them, and durations as it reads them, for parameters and refusals of a real server."""
+"""Texts as Go writes them, and durations as it reads them, for parameters and refusals of a real API server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEAST = 1e-3
 
 
 def no_json(content: bytes) -> str:
-    """Return the error of a text that does not begin with a JSON value, in the words of a real server; empty if it
+    """Return the error of a text that does not begin with a JSON value, in the words of a real API server; empty if it
     does.
     """
     rest = content.lstrip(b" \t\r\n")

@@ -118,7 +118,7 @@ class ListOptions:
 
         It does so by `resourceVersionMatch=Exact`, or by a version together with a limit but without a match.
 
-        The second rule is older than `resourceVersionMatch`; real servers still apply it.
+        The second rule is older than `resourceVersionMatch`; real API servers still apply it.
         """
         by_old_rule = self.version not in ("", "0") and not self.match and self.limit > 0
         return self.match == _EXACT or by_old_rule
@@ -149,7 +149,7 @@ def version_number(text: str, *, of_list: bool = False) -> int:
         of_list: True if the request is a list.
 
     Raises:
-        StatusError: The parameter is not a number: 400 for a list, and 500, as from a real server, for a watch or a
+        StatusError: The parameter is not a number: 400 for a list, and 500, as from a real API server, for a watch or a
             get.
     """
     if not text:

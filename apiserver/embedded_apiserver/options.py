@@ -28,7 +28,7 @@ from embedded_apiserver.status import (
 _OPTIONS_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
 
 Query = Mapping[str, str]
-"""Query parameters by name. If one is given several times, the first counts, as in a real server."""
+"""Query parameters by name. If one is given several times, the first counts, as in a real API server."""
 
 MANAGER_LENGTH = 128
 """The most bytes in the name of a field manager."""
@@ -43,7 +43,7 @@ def query_of(pairs: tuple[tuple[str, str], ...]) -> Query:
 
 
 def is_true(value: str | None) -> bool:
-    """Return whether a boolean parameter is true. As on a real server, every text but `false` and `0` is true."""
+    """Return whether a boolean parameter is true. As on a real API server, every text but `false` and `0` is true."""
     return value is not None and value.lower() not in ("false", "0")
 
 
@@ -67,7 +67,7 @@ def number_of(query: Query, name: str) -> int | None:
 def check_segment(name: str, verb: str) -> None:
     """Refuse an object's name in a path if the name is `.` or `..`, or contains `%`.
 
-    An update is not refused here, because a real server first checks the name in its body.
+    An update is not refused here, because a real API server first checks the name in its body.
 
     Raises:
         StatusError: 400.
@@ -207,8 +207,8 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
 
     @classmethod
     def parse(cls, query: Query, body: bytes) -> DeleteOptions:
-        """Return the options in the body, or if the body is empty, in the query; a real server does not combine them
-        either.
+        """Return the options in the body, or if the body is empty, in the query; a real API server does not combine
+        them either.
 
         Raises:
             StatusError: 400 if the body or a number cannot be read, 422 if an option is not valid.

@@ -2,7 +2,7 @@
 """Regular expressions of schemas, run by RE2; where that is not installed, a subset by an engine of our own.
 
 Patterns come from clients, and both match in time linear in the text; `re` can take exponential time. The syntax is
-that of Go's regular expressions, which a real server uses.
+that of Go's regular expressions, which a real API server uses.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MOST_REPEATED = 1_000
 
 
 class NoPattern(ValueError):
-    """A text is not a valid regular expression; the message is that of a real server."""
+    """A text is not a valid regular expression; the message is that of a real API server."""
 
     def __init__(self, problem: str) -> None:
         fault, _, place = problem.partition(": ")

@@ -73,7 +73,7 @@ def check_part(kinds: Kinds, path: str) -> None:
     """Refuse a path below a custom object if the kind has no subresource of that name.
 
     Raises:
-        StatusError: 404; like a real server's, it names the object, even if the object exists.
+        StatusError: 404; like a real API server's, it names the object, even if the object exists.
     """
     parent = find_route(kinds, path.rpartition("/")[0])
     if parent is not None and parent.name and not parent.subresource and parent.kind.definition is not None:

@@ -91,8 +91,8 @@ def scale_applied(kind: Kind, config: Object) -> dict[str, Any]:
 def check_custom_scale(kind: Kind, old: Object, new: Object) -> None:
     """Refuse to apply a `Scale` that would change the replicas of a custom object.
 
-    This reproduces an error of a real server, which cannot convert the configuration back. The client can only share
-    the ownership of the field, or give it up.
+    This reproduces an error of a real API server, which cannot convert the configuration back. The client can only
+    share the ownership of the field, or give it up.
 
     Raises:
         StatusError: 500, no manager owns the number of replicas, or the number changes.

@@ -78,7 +78,7 @@ class APIServer:
             account's token is the administrator.
         signing_key: The private key for tokens of service accounts, in PEM form; None for a new key, so that tokens
             become invalid when the server ends.
-        users: Further users by their bearer tokens, as in a real server's token file; read at each request.
+        users: Further users by their bearer tokens, as in a real API server's token file; read at each request.
         release: The Kubernetes release to serve, such as `1.33`; None for the newest known one. Later features are
             refused or unknown, as by a server of that release in its default configuration.
         enable_admission_plugins: The names of admission steps to switch on that are off by default.

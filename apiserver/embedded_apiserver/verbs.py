@@ -267,7 +267,7 @@ def verb_of(route: Route, method: str) -> str:
 def _of_custom(route: Route, method: str) -> str:
     """Return the verb of a method that does not fit the path of a custom kind.
 
-    A real server chooses what to do with these by the method only, and looks at the name later.
+    A real API server chooses what to do with these by the method only, and looks at the name later.
 
     Raises:
         StatusError: 400, a name is missing; 405, no verb has the method.

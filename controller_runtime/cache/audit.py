@@ -27,10 +27,10 @@ from controller_runtime.client.listwatch import ListWatch
 log = get_logger(__name__)
 
 SHOWN = 4
-"""The number of objects that a log line names."""
+"""The most objects that one log line names."""
 
 MOST_KNOWN = 1000
-"""The number of remembered differences of one cache that a new list did not repair."""
+"""The most differences of one cache that are remembered because a new list did not repair them."""
 
 
 class CacheDifference(NamedTuple):
@@ -59,8 +59,8 @@ def differences(
         page: The objects on the page.
         held: All objects of the store.
         changed: The keys of objects that may have changed after the page; they are not compared.
-        after: The `place` of the last object of the previous page; empty for the first page.
-        is_last: Whether this is the last page.
+        after: The sort key of the last object of the previous page, as returned by `place`; empty for the first page.
+        is_last: True if this is the last page.
     """
     places = [place(cached.plain_key) for cached in page]
     end = places[-1] if places else after
@@ -84,7 +84,7 @@ def differences(
 
 
 def place(key: PlainKey) -> str:
-    """Return a text whose order is the order in which the API server lists keys: by namespace, then by name."""
+    """Return the sort key of an object: the API server lists by namespace, then by name."""
     name, namespace = key
     return f"{namespace}/{name}" if namespace else name
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies of some: the option, and the decisions on a body that was kept or fetched, as pure functions.
+"""The option to keep only some objects whole, and the decisions on their bodies, as pure functions.
 
-A cache with this option keeps the metadata of all its objects, its heads. An object as a whole is its body.
+A cache with this option keeps the metadata of all its objects, called heads. An object as a whole is its body.
 """
 
 from __future__ import annotations
@@ -20,21 +20,23 @@ from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.packed import held_by
 
 USUAL_MEMORY = 16 * 1024**2
-"""Bytes of bodies that were read and are kept: 270 Secrets of 60 KB, of which an operator reads tens."""
+"""The default memory for bodies that were read, in bytes: 270 Secrets of 60 KB, of which an operator reads tens."""
 
 _EMPTY = 200
 """Bytes of an entry without an object: its value, its key and its places in the cache's two dicts."""
 
 PAGE = 4 * 1024**2
-"""Bytes of a page of bodies that are aimed at; the API server's own pages of the watch cache are of a like size."""
+"""The intended size of a page of bodies, in bytes; the pages of the API server's own watch cache are about as large."""
 MOST = 500
-"""Most objects on a page, as in client-go."""
+"""The most objects on a page, as in client-go."""
 FIRST = 50
-"""Objects on the first page, of which nothing is known."""
+"""The number of objects on the first page, when their sizes are not known."""
 FEW = 10
-"""Bodies that are asked for one by one, however small the collection."""
+"""The most missing bodies that are always requested one by one, even from a small collection."""
 SHARE = 10
-"""Pages are asked for once one in so many of their objects is missing. Else most of them would be unread."""
+"""Bodies are requested by pages if at least one in this many objects is missing; otherwise most of a page would be
+unused.
+"""
 
 
 @attrs.frozen(kw_only=True)
@@ -121,12 +123,12 @@ class Body(NamedTuple):
 
 
 def fits(body: Body, head: Cached, seen: Seen) -> bool:
-    """Return whether a kept body may answer a read of an object whose metadata are `head`.
+    """Return whether a kept body may answer a read of an object whose metadata in the cache is `head`.
 
     It must be the same object, in the state of `head` or in a newer one. A newer body no longer counts once the cache
-    (at `seen`) has passed its version without showing it: the server's data was restored from a backup without it.
-    After a restore that made versions smaller, no earlier body counts. An absence counts only until the cache sees
-    more.
+    (at `seen`) has passed its version without showing it: then the server's data was restored from a backup without it.
+    After a restore that made versions smaller, no earlier body counts. A body that says that the object is absent
+    counts only until the cache has seen another change.
     """
     if body.uid != head.uid or body.seen.resets != seen.resets:
         return False
@@ -138,7 +140,7 @@ def fits(body: Body, head: Cached, seen: Seen) -> bool:
 
 
 def judged(found: Cached | None, head: Cached, seen: Seen) -> Body:
-    """Return the body for the metadata `head`, from the server's object `found`, or None if no object has the name.
+    """Return the body for the metadata `head`, given the object that the server returned; None if it had none.
 
     Raises:
         StaleCache: The server's object is older than `head`, because its data was restored from a backup.
@@ -154,7 +156,10 @@ def judged(found: Cached | None, head: Cached, seen: Seen) -> Body:
 
 
 def replaces(new: Body, old: Body | None) -> bool:
-    """Return whether the fetched body `new` replaces the kept body `old`, which another thread may have put later."""
+    """Return whether the fetched body `new` is at least as new as the kept body `old`, and so replaces it.
+
+    Another thread may have fetched `old` later.
+    """
     if old is None or old.uid != new.uid or old.seen.resets < new.seen.resets:
         return True
     if old.seen.resets > new.seen.resets:

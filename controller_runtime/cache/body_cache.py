@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps bodies: those that are chosen, and, within a bound of bytes, those that were read."""
+"""Keeps whole objects (bodies): the selected ones always, and those that were read within a limit of memory."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BodyCache:
 
     @property
     def chosen_size(self) -> int:
-        """The bytes of memory of those that are chosen, as an estimate; `memory` bounds the others alone."""
+        """The memory of the selected bodies in bytes, as an estimate; `memory` limits only the others."""
         return self._chosen_size  # one number
 
     @property
@@ -72,7 +72,7 @@ class BodyCache:
             self._keep(key, body, chosen=chosen)
 
     def place(self, key: PlainKey, *, chosen: bool) -> None:
-        """Keep the body of a key, if there is one, as one that is chosen, or as one that was read."""
+        """Count the body of a key, if one is kept, as selected by the options (`chosen`), or as one that was read."""
         with self._lock:
             body = self._chosen.get(key) or self._read.get(key)
             if body is not None and chosen != (key in self._chosen):
@@ -80,7 +80,7 @@ class BodyCache:
                 self._keep(key, body, chosen=chosen)
 
     def keep_only(self, is_present: Callable[[PlainKey], bool]) -> None:
-        """Drop the bodies of objects that are not present; `is_present` takes no lock."""
+        """Drop the bodies of objects for which `is_present` returns False; that function must take no lock."""
         with self._lock:
             for key in [key for key in (*self._chosen, *self._read) if not is_present(key)]:
                 self._drop(key)
@@ -92,7 +92,7 @@ class BodyCache:
                 self._drop(key)
 
     def changed(self, delta: Delta, seen: Seen) -> None:
-        """Drop the body of a changed or deleted object, unless the body is as new as the change."""
+        """Drop the body of a changed or deleted object, unless the body is at least as new as the change."""
         key = delta.object.plain_key
         with self._lock:
             body = self._chosen.get(key) or self._read.get(key)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks the server for bodies: one by one, or by pages of a list."""
+"""Requests whole objects (bodies) from the server for caches that keep only the metadata of some objects."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ from controller_runtime.client.user_agent import user_agent
 from controller_runtime.client.warnings import Warnings
 
 TIMEOUT = 30.0
-"""Seconds for one request, as of a `Client`; deadlines of reconciles and leaderships shorten it in the transport."""
+"""The timeout of one request in seconds, as for a `Client`. The transport shortens it to the deadlines of reconciles
+and leaderships.
+"""
 
 
 @attrs.frozen
 class BodyRequests:
-    """How bodies (whole objects) are requested: by the program's client, with its deadlines, fence and limits.
+    """The means by which bodies (whole objects) are requested: those of the program's client, with its deadlines and
+    limits.
 
     Attributes:
         transport: Returns the transport that carries the requests.
@@ -41,13 +44,16 @@ class BodyRequests:
 
 
 class BodyFetcher:
-    """Asks the server for bodies of one collection, and judges each by its metadata. No lock is held meanwhile.
+    """Requests the bodies of a collection's objects: whole objects of which the cache keeps only the metadata.
+
+    A body is compared with the metadata in the cache (the head), since the object may have changed or been deleted
+    meanwhile. No lock is held during a request.
 
     Args:
-        host: Its clock.
-        collection: The objects.
-        requests: The way of its requests.
-        transform: Changes each body; None changes nothing.
+        host: The source of the time.
+        collection: The collection of the objects.
+        requests: The transport and the threads for the requests.
+        transform: Changes each body before it is used; None for no change.
 
     Threads: any.
     """
@@ -60,12 +66,16 @@ class BodyFetcher:
         self._warnings = Warnings(host)
 
     def one(self, head: Cached, seen: Seen) -> Body:
-        """Return the body of a head by a request of its own.
+        """Request the object of a head by its name, and return its body.
+
+        Args:
+            head: The metadata in the cache.
+            seen: The part of the server's history that the cache has seen by now.
 
         Raises:
             StaleCache: The server's object is older than the head.
             NoSuchKind: The server does not serve the kind any more.
-            APIError: The server refused the request, or something else answered it: a proxy, by a 404 of its own.
+            APIError: The server refused the request, or a proxy answered it with an error of its own.
             ConnectionLost: There was no answer.
             DecodeError: The body cannot be read.
         """
@@ -89,7 +99,9 @@ class BodyFetcher:
     def listed(
         self, absent: dict[PlainKey, Cached], seen: Seen, namespace: str, label_selector: str
     ) -> dict[PlainKey, Body]:
-        """Return the bodies of heads by pages of a list; those that it did not come to are left out.
+        """Request the objects of many heads by the pages of a list, and return their bodies by key.
+
+        If the list expires before its end, the heads that it has not reached are missing from the result.
 
         Args:
             absent: The heads by key.
@@ -99,7 +111,7 @@ class BodyFetcher:
 
         Raises:
             DecodeError: The list has no end.
-            ControllerRuntimeError: As for `one`.
+            ControllerRuntimeError: A request failed; the errors are those of `one`.
         """
         # Any state is right that the heads are not newer than; it spares the server a list from etcd.
         source = self._source(namespace, label_selector)

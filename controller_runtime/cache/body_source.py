@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Brings the bodies of one collection: from a second watch, from those that are kept, or from the server."""
+"""Provides the whole objects (bodies) of one collection: from a second watch, from memory, or from the server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class BodySource:
         bodies: Selects the objects that are kept.
         requests: How bodies are requested.
         transform: Changes each body; None changes nothing.
-        warn_at: The bytes of chosen bodies from which one warning is logged; None as for a cache.
+        warn_at: The bytes of selected bodies at which one warning is logged; None for the limit of `LargeCache`.
 
     Attributes:
         collection: As given.
@@ -79,12 +79,11 @@ class BodySource:
         self.kept.changed(delta, self._seen())
 
     def fetch_chosen(self, delta: Delta) -> None:
-        """Fetch the body of a changed object if the options' function selects it.
+        """Fetch the body of a changed object if the options' function selects the object.
 
-        It is a subscription of the cache of metadata.
-
-        A failed request is ignored: the body is then fetched when it is read. A state that the cache does not show any
-        more is passed over, because the change that replaced it comes here next.
+        The cache of metadata calls this for each change, on a thread of its own. A failed request is ignored: the body
+        is then fetched when it is read. If the cache has a newer state by now, nothing is fetched, because the next
+        call is for that state.
         """
         if delta.new is None or not self._is_shown(delta.new):
             return
@@ -128,10 +127,11 @@ class BodySource:
     def read_all(
         self, heads: Sequence[Cached], namespace: str = "", label_selector: str = ""
     ) -> dict[PlainKey, Cached]:
-        """Return the bodies for some metadata, by key, without objects that are gone.
+        """Return the whole objects (bodies) for objects of which the cache has the metadata, by key; omit those that
+        are gone.
 
-        If many are missing, they are fetched by listing pages, and not kept: they would displace those that are read
-        one by one.
+        If many bodies are missing, they are fetched by listing pages, and not kept afterwards: they would displace
+        those that are read one by one.
 
         Args:
             heads: The metadata of the objects.
@@ -139,7 +139,7 @@ class BodySource:
             label_selector: The selector that all of them match; empty if unknown.
 
         Raises:
-            ControllerRuntimeError: As for `read`.
+            ControllerRuntimeError: A body could not be fetched; the errors are those of `read`.
         """
         found = {head.plain_key: body for head in heads if (body := self._at_hand(head)) is not None}
         absent = {head.plain_key: head for head in heads if head.plain_key not in found}

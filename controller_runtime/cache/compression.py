@@ -29,10 +29,10 @@ _WORTH = 0.875
 """An object is kept as it is if its compressed form would have more than this share of its bytes."""
 
 _LEAST_DICTIONARY, _SAMPLES_PER_DICTIONARY = 1024, 8
-"""A dictionary has at least so many bytes, and at most so small a part of the bytes of its samples."""
+"""The least bytes of a dictionary, and the least ratio between the bytes of its samples and its own."""
 
 MOST_WINDOWS = 64
-"""The window after many trainings, in first windows; see `Ratio`."""
+"""The most by which repeated trainings lengthen the window, as a multiple of the first window; see `Ratio`."""
 
 
 @attrs.frozen(kw_only=True)
@@ -164,7 +164,7 @@ class Samples:
     _kept: list[Cached] = attrs.field(factory=list)
 
     def add(self, cached: Cached) -> None:
-        """Add an object, of which only some are kept."""
+        """Count an object, and keep it as a sample if it is one of those that are spread evenly over all objects."""
         if self.seen % self._stride == 0:
             self._kept.append(cached)
         self.seen += 1
@@ -181,14 +181,14 @@ class Samples:
 
 @attrs.define
 class Ratio:
-    """Evaluates a dictionary by its compression ratio: compares each window of objects with the first window.
+    """Decides when a dictionary no longer fits: when a window of objects compresses worse than its first window.
 
-    Each training doubles the window, up to `MOST_WINDOWS` times the first one. So objects that no dictionary compresses
-    well cost ever fewer trainings.
+    A window is a number of objects in a row. Each training doubles it, up to `MOST_WINDOWS` times the first one. So
+    objects that no dictionary compresses well cost ever fewer trainings.
 
     Attributes:
         window: The number of objects after which the dictionary is evaluated.
-        tolerance: The factor by which the ratio may grow.
+        tolerance: The factor by which the compressed share of the bytes may grow.
 
     Threads: one.
     """
@@ -214,12 +214,12 @@ class Ratio:
         return share > self._first * self.tolerance
 
     def trained(self) -> None:
-        """Count a training. The next dictionary is evaluated from `restart` on."""
+        """Double the window, because a dictionary was trained. It is evaluated from the call of `restart` on."""
         self._trainings += 1
         self.restart()
 
     def restart(self) -> None:
-        """Start with the first window of a dictionary."""
+        """Begin to measure the first window of a new dictionary."""
         self._first, self._objects, self._raw, self._packed = None, 0, 0, 0
 
 
@@ -263,10 +263,11 @@ class Training:
         return is_due and self._samples.seen >= self._compression.samples
 
     def is_large(self, held: int | None) -> bool:
-        """Return whether the collection is large enough for a dictionary.
+        """Return whether the collection is large enough for its own compression dictionary.
 
-        `held` is the JSON size of the stored objects in bytes; None before the first list, when the objects added so
-        far are counted, since none has gone yet.
+        Args:
+            held: The JSON size of the stored objects in bytes. None before the first list is complete; then the objects
+                that were added so far are counted, since none of them has been removed yet.
         """
         if self._codec is PLAIN and held is not None:
             self._grown = held
@@ -282,6 +283,6 @@ class Training:
         return self._samples.take()
 
     def had_none(self) -> bool:
-        """Return whether objects were added without a dictionary since the last call."""
+        """Return whether any object was added since the last call while there was no dictionary."""
         plain, self._plain = self._plain, 0
         return plain > 0

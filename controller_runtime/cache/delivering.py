@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the caller runs under the delivery lock of a cache, where it must not wait."""
+"""Tells whether the caller runs under the delivery lock of a cache, where it must not wait."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class Delivery:
         self.synced.set()
 
     def drop(self, drop: Callable[[], None]) -> None:
-        """Call `drop`, which removes objects from the store, while no change is being applied. No handler is called."""
+        """Call `drop`, which removes objects from the store, while no change is applied. Handlers are not called."""
         with self._lock:
             drop()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store of a cache that keeps the objects of some slots alone."""
+"""The store of a cache that keeps only a share of the objects: those of this replica in a ring."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controller_runtime.client.decoding import EventType, WatchEvent
 from controller_runtime.core.memory import give_back
 
 MANY = 1_000
-"""Objects that must go at once so that their memory is given back to the system."""
+"""The least number of objects removed at a time after which their memory is given back to the operating system."""
 
 
 class DividedStore(Store):
@@ -23,12 +23,12 @@ class DividedStore(Store):
     deletion. An object whose slot leaves the share is removed without calling handlers.
 
     Args:
-        host: As for `Store`.
-        label: As for `Store`.
+        host: The source of the time and the lock.
+        label: The name of the store, for reports of threads that hang.
         portion: The share of the cache.
-        form: As for `Store`.
+        form: Returns the form in which an object is kept.
 
-    Threads: as for `Store`; `drop_others` counts as a write.
+    Threads: one writes, any read; `drop_others` counts as a write.
     """
 
     def __init__(self, host: Host, label: str, portion: Portion, form: Form = as_received) -> None:

@@ -22,7 +22,7 @@ from controller_runtime.core.memory import memory_limit
 log = get_logger(__name__)
 
 TURN = 30.0
-"""Seconds after which the next cache starts, though the one before has not filled; a program's start may take 120."""
+"""Seconds after which the next cache starts even if the previous one is not filled; a program has 120 s to start."""
 _LOOK = 1.0
 """Seconds between two looks whether a cache whose turn it is was released."""
 
@@ -31,8 +31,8 @@ class Expected(NamedTuple):
     """A collection that is about to be listed.
 
     Attributes:
-        place: Its place in the order in which the collections were asked for.
-        size: The bytes of JSON that its list will have, as an estimate; None if that is unknown.
+        place: Its index among the collections that are about to be listed.
+        size: The expected size of its list, in bytes of JSON; None if that is unknown.
     """
 
     place: int
@@ -40,22 +40,27 @@ class Expected(NamedTuple):
 
 
 def is_short(limit: int | None) -> bool:
-    """Return whether memory is short, given the bytes that the process may have; None: unknown.
+    """Return whether the process may use less than 1 GiB of memory, so that first lists come one after another.
 
-    It is if the bound from which one cache is worth a warning is lower than usual: below 1 GiB.
+    Below that, one cache is also worth a warning at a smaller size; see `large.bound_of`.
+
+    Args:
+        limit: The memory limit of the process in bytes; None if there is none.
     """
     return bound_of(limit) < USUAL_BOUND
 
 
 def in_turn(expected: Iterable[Expected]) -> list[int]:
-    """Return the places of collections in the order of their first lists: the smaller first, unknown ones last."""
+    """Return the indices of the collections in the order of their first lists: smaller ones first, unknown ones
+    last.
+    """
     return [each.place for each in sorted(expected, key=lambda each: (each.size is None, each.size or 0, each.place))]
 
 
 def size_of(page: Page) -> int | None:
-    """Return the bytes of JSON of a whole collection, of which `page` has the first object; None if that is unknown.
+    """Estimate the size of a whole collection from a page with its first object, in bytes of JSON; None if unknown.
 
-    The server tells the number of the others, unless there are selectors.
+    The page tells the number of the other objects, unless the list has selectors.
     """
     if page.continue_token and page.remaining is None:
         return None
@@ -63,11 +68,11 @@ def size_of(page: Page) -> int | None:
 
 
 class FirstLists:
-    """Starts the informers of a program.
+    """Starts the informers of a program, all at once or one after another.
 
     Args:
-        host: Its clock and its thread.
-        one_by_one: Whether first lists come one after another; None where memory is short.
+        host: The source of the time and the thread.
+        one_by_one: Whether first lists come one after another; None to do so where memory is short.
 
     Threads: one.
     """
@@ -77,11 +82,14 @@ class FirstLists:
         self._is_one_by_one = is_short(memory_limit()) if one_by_one is None else one_by_one
 
     def takes_turns(self, waiting: Sequence[Shared]) -> bool:
-        """Return whether these informers start in turn, by `start_in_turn`."""
+        """Return whether these informers should start one after another, by `start_in_turn`."""
         return self._is_one_by_one and len(waiting) > 1
 
     def start_in_turn(self, waiting: Sequence[Shared], stop: Stop) -> None:
-        """Start informers, each when the one before has its first list, or after `TURN` seconds; return at `stop`."""
+        """Start informers one after another, until `stop` is set.
+
+        Each starts when the previous one has its first list, or after `TURN` seconds.
+        """
         order = in_turn(Expected(place, _asked(shared)) for place, shared in enumerate(waiting))
         for place in order:
             if stop.is_set():

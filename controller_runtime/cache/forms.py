@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The form in which a store keeps an object, and the objects that it shares with other stores."""
+"""The form in which a store keeps an object, and how stores share the memory of equal objects."""
 
 from __future__ import annotations
 
@@ -9,25 +9,35 @@ from contextlib import AbstractContextManager, nullcontext
 from apimachinery.objects import Cached
 
 Sharing = Callable[[], AbstractContextManager[Callable[[Cached], Cached | None]]]
-"""Begins a block in which no other store takes objects, and returns what finds the equal object of another store."""
+"""Returns a context manager for adding objects to a store, while no other store takes any.
+
+The context manager yields a function that returns the equal object of another store, or None.
+"""
 
 
 def nothing(cached: Cached) -> None:
-    """Return None: there is no equal object in another store."""
+    """Return None; for a store that shares no objects with other stores."""
 
 
 _ALONE: AbstractContextManager[Callable[[Cached], Cached | None]] = nullcontext(nothing)
 
 
 def alone() -> AbstractContextManager[Callable[[Cached], Cached | None]]:
-    """Return the context manager of a store that shares no objects; it yields a function that returns None."""
+    """Return a context manager for a store that shares no objects with other stores.
+
+    It yields a function that finds no equal object, so it always returns None.
+    """
     return _ALONE
 
 
 Form = Callable[[Cached, Cached | None, Cached | None], Cached]
-"""Returns the form in which a store keeps an object, given the state before and the form in another store, if any."""
+"""Returns the form in which a store keeps an object: of the object, its previous state in the store, and the equal
+object of another store; the last two may be None.
+"""
 
 
 def as_received(cached: Cached, before: Cached | None, found: Cached | None) -> Cached:
-    """Return `found`, the equal object of another store, if there is one, else `cached`: a store that does not pack."""
+    """Return the form of an object for a store that does not pack: `found`, the equal object of another store, or else
+    `cached`.
+    """
     return cached if found is None else found

@@ -106,7 +106,9 @@ class Head(Cached, gc=False, frozen=True, eq=False):
 
 
 def of_heads(handler: Callable[[Delta], R], bodies: BodiesOf | None) -> Callable[[Delta], R]:
-    """Return a handler for a store of metadata that calls `handler` with `Head` objects, which fetch from `bodies`."""
+    """Return a handler for a store of metadata that calls `handler` with `Head` objects, whose bodies come from
+    `bodies`.
+    """
 
     def handle(delta: Delta) -> R:
         old, new = (None if each is None else Head(each, bodies) for each in (delta.old, delta.new))
@@ -154,7 +156,7 @@ def metadata_of(found: Iterable[Cached]) -> list[Cached]:
 
 
 class HeadReads:
-    """Reads a store of metadata as if it had whole objects, whose bodies are fetched when they are read; a `Readable`.
+    """Reads a store of metadata as if it had whole objects; each body is fetched when it is read. A `Readable`.
 
     Args:
         store: The store.
@@ -169,51 +171,51 @@ class HeadReads:
 
     @property
     def version(self) -> str:
-        """See `Store.version`."""
+        """The resourceVersion that the store has reached; empty before the first list."""
         return self._store.version
 
     @property
     def resets(self) -> int:
-        """See `Store.resets`."""
+        """How often the server's data was restored from a backup."""
         return self._store.resets
 
     @property
     def is_partial(self) -> bool:
-        """See `Store.is_partial`."""
+        """Whether the store has only a share of the collection."""
         return self._store.is_partial
 
     def __len__(self) -> int:
         return len(self._store)
 
     def get(self, key: ObjectKey) -> Cached | None:
-        """See `Store.get`."""
+        """Return a `Head` for the object of that key; None if there is none."""
         found = self._store.get(key)
         return None if found is None else Head(found, self._bodies)
 
     def list(self) -> Sequence[Cached]:
-        """See `Store.list`."""
+        """Return a `Head` for each object, in the order of the last list."""
         return [Head(found, self._bodies) for found in self._store.list()]
 
     def by_index(self, name: str, value: str) -> Sequence[Cached]:
-        """See `Store.by_index`."""
+        """Return a `Head` for each object that has `value` in the index `name`; see `Store.by_index`."""
         return [Head(found, self._bodies) for found in self._store.by_index(name, value)]
 
     def behind(self, version: str) -> bool:
-        """See `Store.behind`."""
+        """Return whether the store has not reached `version` yet."""
         return self._store.behind(version)
 
     def wait_for(self, version: str, timeout: float) -> bool:
-        """See `Store.wait_for`."""
+        """Wait until the store has reached `version`; return True, or False after `timeout` seconds."""
         return self._store.wait_for(version, timeout)
 
     def staleness(self) -> float:
-        """See `Store.staleness`."""
+        """Return the seconds since the server last reported a change, or that there was none."""
         return self._store.staleness()
 
     def wait_until_fresh(self, within: float, timeout: float) -> bool:
-        """See `Store.wait_until_fresh`."""
+        """Wait until `staleness` is at most `within` seconds; return True, or False after `timeout` seconds."""
         return self._store.wait_until_fresh(within, timeout)
 
     def wait_for_deletion(self, obj: ObjectMeta, timeout: float) -> bool:
-        """See `Store.wait_for_deletion`."""
+        """Wait until the store shows that `obj` was deleted; return True, or False after `timeout` seconds."""
         return self._store.wait_for_deletion(obj, timeout)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The object that work has in hand: reads of its key find it, or its absence, to the end of that work."""
+"""The object for which a piece of work runs: the work sees it, or its absence, unchanged to its end."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Held:
         return next((cached for cached in self.states.values() if cached is not None), None)
 
     def read(self, store: object, key: ObjectKey, found: Cached | None) -> Cached | None:
-        """Return the state that this work shall see where the store now has `found`, and remember it.
+        """Return the state that this work may see when the store now has `found`, and remember it.
 
-        That is `found`, if it is this work's own object, else the state that was seen last.
+        That is `found` if the object still belongs to this replica, otherwise the state that the work saw last.
         """
         if key != self.key or store not in self.states:
             return found
@@ -49,13 +49,13 @@ class Held:
         return self.states[store]
 
     def body(self, store: object, key: ObjectKey, found: Cached | None) -> Cached | None:
-        """Return the body that this work shall see where `found` is the current one, and remember it.
+        """Return the body that this work may see when `found` is the current one, and remember it.
 
-        That is `found`, if it is this work's own object, else the body that was seen last.
+        That is `found` if the object still belongs to this replica, otherwise the body that the work saw last.
 
         Raises:
-            StaleCache: No body was seen yet, and the object is gone or belongs to another replica. To report an absence
-                could be wrong, since another object may have the name; the cache is about to see it.
+            StaleCache: The work has seen no body yet, and the object is gone or belongs to another replica. The object
+                is not reported as absent, since another object may have its name; the cache will show it soon.
         """
         if key != self.key or store not in self.states:
             return found
@@ -67,15 +67,15 @@ class Held:
 
 
 HELD: contextvars.ContextVar[Held | None] = contextvars.ContextVar("held object", default=None)
-"""The object in the hands of the work in this context."""
+"""The object for which the work in this context runs; None outside of such work."""
 
 
 @contextlib.contextmanager
 def holding(held: Held) -> Iterator[None]:
     """Return a context manager: inside its block, reads of the object's key see the states in `held`.
 
-    So work that began with an object does not see it vanish, even if it is deleted or goes to another replica; and work
-    that began without the object does not see one of another replica.
+    So work that began with an object sees it to the end, even if it is deleted or now belongs to another replica. Work
+    that began without the object does not see one that belongs to another replica.
     """
     token = HELD.set(held)
     try:

@@ -246,7 +246,10 @@ class Informer:
             self.bodies.forget_others()
 
     def leave_share(self) -> None:
-        """End the waits for this informer's share of the objects, because the informer is no longer used."""
+        """Remove this informer's cache from its replica's share of the kind, because the informer is no longer used.
+
+        Otherwise the ring would wait until this cache has the objects of newly taken slots, which it never gets.
+        """
         if self.portion is not None:
             self.portion.share.drop(self.portion)
 

@@ -123,7 +123,7 @@ class Informers:
         """Set the scopes of caches, for all kinds and for single kinds; see `CacheScope`.
 
         Raises:
-            UsageError: A cache that this would change exists already, or `all_kinds` has bodies.
+            UsageError: A cache that this would change exists already, or `all_kinds` sets `bodies`.
         """
         if all_kinds.bodies is not None:
             raise UsageError("bodies are those of a kind: scope_caches(kinds={SECRETS: CacheScope(bodies=…)})")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings of caches that take much memory, each with what could be done about it."""
+"""Warnings about caches that take much memory, each with ways to make the cache smaller."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from controller_runtime.core.memory import memory_limit
 log = get_logger(__name__)
 
 USUAL_BOUND = 256 * 1024**2
-"""Bytes of a cache that are worth a warning where no limit is lower: a common limit of an operator's container."""
+"""The size in bytes at which a cache causes a warning if the process has no lower limit: a usual limit of an operator's
+container.
+"""
 SHARE = 0.25
-"""The share of a lower limit of the process's memory from which one cache is worth a warning."""
+"""The share of a process's memory limit at which one cache causes a warning, if that is below `USUAL_BOUND`."""
 
 
 Readers = Callable[[], Iterable[str]]

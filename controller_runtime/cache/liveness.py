@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a cache last heard from the server, why it last failed, and what it has counted: for metrics and probes."""
+"""The signs of life of a cache's server, the last failure, and counts: for metrics and probes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from apimachinery.errors import ControllerRuntimeError, NoSuchKind, StreamIdle
 from apimachinery.texts import kept_text
 
 MISSING_TOLD_EVERY = 300.0
-"""Seconds between two log lines about a kind that the server does not serve; it is looked for every few seconds."""
+"""Seconds between two log lines about a kind that the server does not serve. The kind is requested every few seconds.
+"""
 
 
 class Liveness:
@@ -70,5 +71,7 @@ class Liveness:
         return is_due
 
     def came_to_nothing(self) -> None:
-        """Record that a watch failed after it was opened, so that opening the next one is no sign of life."""
+        """Record that a watch failed after it was opened; opening the next one then does not count as a sign of
+        life.
+        """
         self._is_opening_ignored = True

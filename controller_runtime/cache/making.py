@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the informers of a program, which share the memory of equal objects."""
+"""Makes the informers of a program, so that they share the memory of equal objects."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reads of a store in which a reconcile that is recorded, or replayed, takes part."""
+"""The reads of a store by a reconcile that may be recorded, or replayed from a record."""
 
 from __future__ import annotations
 

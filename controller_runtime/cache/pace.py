@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a cache waits after a failure: growing delays, shortened when the server is known to be back."""
+"""The waits of a cache after failures: growing delays, which end early when the server is known to be back."""
 
 from __future__ import annotations
 
@@ -54,11 +54,16 @@ class Pace:
         return max(delay, requested or 0.0)
 
     def wait(self, error: ControllerRuntimeError, delay: float, stop: Stop) -> None:
-        """Wait `delay` seconds, or until `stop` is set. After a lost connection the wait may be shortened.
+        """Wait `delay` seconds, or until `stop` is set.
 
-        It then also ends when the server answers another client, but not before the initial delay of the backoff has
-        passed. No two waits in a row are shortened, so a server that fails only this watch gets at most twice the
-        requests that the delays allow.
+        After a lost connection the wait also ends when the server answers another client of this process, but not
+        before the initial delay of the backoff has passed. At most every second wait is shortened so. A server that
+        fails only this watch therefore gets at most twice the requests that the delays allow.
+
+        Args:
+            error: The error because of which the caller waits.
+            delay: The delay in seconds.
+            stop: Ends the wait.
         """
         may_be_shortened = is_lost(error) and not self._was_shortened
         at_least = min(delay, self._backoff.initial) if may_be_shortened else delay

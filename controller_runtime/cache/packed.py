@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The form of an object in a store: its key, and one `bytes` with the rest of its header and its packed JSON."""
+"""The packed form of an object in a store: its key, and one `bytes` with the rest of its header and its JSON."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _LONGEST = 255
 _LENGTHS = 2
 
 BESIDE = 56 + 24 + 16
-"""Bytes of an object in a store beside its `bytes`, its name and its value: the tuple of its key, and its entry in the
-store's dict, which has between 1 and 2 places for each object."""
+"""The bytes that an object in a store takes in addition to its `bytes`, its name and its value: the tuple of its key,
+and its entry in the store's dict, which has between 1 and 2 places for each object.
+"""
 
 
 _EMPTY = BESIDE + 16 + 3 * 8 + sys.getsizeof(b"") + sys.getsizeof("")

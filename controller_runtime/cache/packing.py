@@ -20,10 +20,10 @@ from controller_runtime.core.memory import give_back
 log = get_logger(__name__)
 
 BATCH = 250
-"""Objects that are exchanged in a store at a time: its readers wait for at most some 0.5 ms."""
+"""The number of objects that are replaced in a store at a time: readers then wait for at most about 0.5 ms."""
 
 MANY = 1_000
-"""Objects whose exchange leaves enough behind for it to be given back to the system."""
+"""The least number of replaced objects after which their memory is given back to the operating system."""
 
 Exchange = Callable[[Iterable[tuple[Cached, Cached]]], None]
 
@@ -37,9 +37,9 @@ class _PackingRun:
 class Packing:
     """Packs the objects of one cache for its store, and compresses them once there are enough of them.
 
-    A separate thread trains a dictionary for the compression, then packs the objects in the store again where that
-    makes them smaller. The others keep their form, and are read with the dictionary that they were packed with. The
-    thread runs only while there is such work.
+    A separate thread trains a compression dictionary, then packs the objects in the store again where that makes them
+    smaller. The others keep their form, and are read with the dictionary that they were packed with. The thread runs
+    only while there is such work.
 
     Args:
         host: The source of threads and the lock.
@@ -79,7 +79,7 @@ class Packing:
         return self._codec  # one reference
 
     def follow(self, store: Store, exchange: Exchange, shared: Callable[[Cached], Cached | None]) -> None:
-        """Set the store, and two functions; call it before `run`.
+        """Set the store and the functions by which its objects are replaced; call it before `run`.
 
         Args:
             store: The store.
@@ -118,9 +118,7 @@ class Packing:
         return kept
 
     def stored(self) -> None:
-        """Report that all objects returned by `form` are in the store; those without a dictionary are then packed
-        again.
-        """
+        """Report that all objects returned by `form` are in the store, so that uncompressed ones can be packed."""
         # The codec is one reference. The thread that sets it misses objects that were formed before and stored after.
         if self._codec is not PLAIN and self._training is not None and self._training.had_none():
             self._ask(())
@@ -157,9 +155,10 @@ class Packing:
         self.thread = spawn(self._host, run.program, f"packing/{self._label}", lambda: self._work(run.stop))
 
     def wait_if_ahead(self) -> None:
-        """Wait for the dictionary if a first list is under way. The caller must not hold a lock.
+        """During a first list, wait until the compression dictionary has been trained. The caller must not hold a lock.
 
-        So a first list needs little more memory than it takes in the end, however fast it comes. Training takes 0.1 s.
+        Otherwise a fast list would fill the store with uncompressed objects, which need several times the memory.
+        Training takes 0.1 s.
         """
         if not self._is_ahead:
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long caches wait for a server before they act, and how much they accept from it."""
+"""The time limits of caches for answers of the server, and the bounds of what they accept from it."""
 
 from __future__ import annotations
 

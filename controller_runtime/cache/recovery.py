@@ -20,7 +20,7 @@ from controller_runtime.cache.state import Listing, Receiving, Resuming, State, 
 
 
 class Failure(enum.Enum):
-    """The kinds of failure; the value of each is what the failure means for the request."""
+    """The kinds of failure of a list or watch; each value says in words what it means for the request."""
 
     VERSION = "the server does not have the version asked for"
     EVENT = "the server cannot read what an event would carry, now or in another watch"

@@ -35,11 +35,12 @@ from controller_runtime.client.reachable import ServerReachable
 log = get_logger(__name__)
 
 SLACK = 10.0
-"""Seconds after the end that the server was asked for when a stream that goes on counts as dead."""
+"""Seconds by which a stream may exceed the duration that was requested for it, before it counts as dead."""
 
 TOO_SHORT = 1.0
-"""Seconds. A watch that ends sooner without a new resourceVersion has failed. If it ended sooner with one, the next
-watch waits until this time has passed."""
+"""The least duration of a watch in seconds. A shorter one has failed if it brought no new resourceVersion; if it
+brought one, the next watch waits until this time has passed.
+"""
 
 
 class Sink(Protocol):

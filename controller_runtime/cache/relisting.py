@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The request to list again, which another thread makes while the reflector watches."""
+"""The request for a new list, which another thread makes while the reflector watches."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which collections a cache of a kind holds, where a program sets this once for all readers, field by field."""
+"""The part of a kind that caches hold, set once for all readers of a program, field by field."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _by_name(namespaces: Iterable[str] | Mapping[str, CacheScope] | None) -> Map
 class CacheScope:
     """The part of a kind that caches hold, and how they store it. Each field is set separately.
 
-    A field that is None is not set, and the next scope in this order decides: the namespace's scope within the kind's
+    A field that is None is not set. Then the next scope in this order decides: the namespace's scope within the kind's
     scope, the kind's scope, the namespace's scope within the scope of all kinds, the scope of all kinds. An empty value
     is set, and means everything.
 
@@ -43,8 +43,7 @@ class CacheScope:
         compress: Whether the caches compress their objects; see `CacheOptions.compress`. It applies to a whole kind. If
             no scope sets it, the size of each collection decides.
         bodies: Selects the objects that are kept whole. Of the others the caches have only the metadata, and fetch the
-            rest when it is read. None keeps all whole. It applies to one whole kind, so the scope of all kinds cannot
-            have it.
+            whole object when it is read. None keeps all whole. Only the scope of one kind may set it.
 
     Raises:
         UsageError: `namespaces` is a single text, or the scope of a namespace has fields other than selectors.
@@ -135,7 +134,7 @@ def options_of(scopes: Iterable[CacheScope], options: CacheOptions, transform: T
 def bodies_of(collection: Collection, options: CacheOptions) -> Bodies | None:
     """Return how a cache of a collection selects the objects that it keeps whole; None if it keeps all whole.
 
-    The cache that a selector's second watch fills keeps all whole, too.
+    It is also None for the second watch, which brings just those objects that a selector of `Bodies` selects.
     """
     bodies = options.bodies
     if bodies is None or collection.resource.is_partial or options.make_store is not None:
@@ -147,13 +146,15 @@ def bodies_of(collection: Collection, options: CacheOptions) -> Bodies | None:
 def options_of_heads(options: CacheOptions) -> CacheOptions:
     """Return the options for a cache of metadata.
 
-    It has only a transform that removes fields: others need whole objects.
+    Of transforms it keeps only one that removes fields, since others need whole objects.
     """
     return options if isinstance(options.transform, Without) else attrs.evolve(options, transform=None)
 
 
 def covers(wide: Collection, narrow: Collection) -> bool:
-    """Return whether every object of `narrow` is certainly in `wide`, because `wide` has no further requirement."""
+    """Return whether every object of `narrow` is certainly in `wide`: all requirements of `wide` are those of `narrow`,
+    too.
+    """
     if wide.resource != narrow.resource or wide.namespace not in ("", narrow.namespace):
         return False
     labels, fields = LabelSelector.parse(wide.label_selector), FieldSelector.parse(wide.field_selector)

@@ -2,8 +2,8 @@
 """Shares: the objects of a kind that one of several replicas keeps in its caches, by the slots that it works for.
 
 A share is a set of slots, as the bits of an integer, that changes while the caches run. When it grows, the caches list
-again, and have filled the new slots once that list is complete. When it shrinks, they drop what is not in it any more,
-and tell no handler: nothing has happened to those objects.
+again; once that list is complete, the new slots are filled. When it shrinks, the caches drop the objects of the lost
+slots without calling handlers, because nothing has happened to those objects.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from controller_runtime.client.decoding import Page
 
 
 class Division(Protocol):
-    """Assigns the objects of a kind to slots of a ring; pure. Threads: any."""
+    """Assigns the objects of a kind to slots of a ring. Its methods are pure. Threads: any."""
 
     def slot_of(self, cached: Cached) -> int | None:
         """Return the slot of an object, from its header; None if it belongs to no slot."""
@@ -62,12 +62,12 @@ class Portion:
 
     @property
     def filled(self) -> int:
-        """The slots whose objects are in the cache."""
+        """The slots whose objects are all in the cache."""
         return self._filled  # one number
 
     @property
     def lacks_slots(self) -> bool:
-        """Whether the cache should have slots whose objects no complete list has brought yet."""
+        """Whether the cache should have slots for which no list has been complete yet."""
         with self._lock:  # the two change together
             return bool(self._wanted & ~self._filled)
 
@@ -91,11 +91,11 @@ class Portion:
             self.on_widened()
 
     def pages(self, first: Callable[..., Page], pages: Callable[[], Iterator[Page]]) -> Iterator[Page]:
-        """Yield the pages of a list for the slots that are wanted now, with only their objects.
+        """Yield the pages of a list, with only the objects of the slots that are wanted now.
 
         Args:
-            first: Lists one page with at most `most` objects. It is used if no slot is wanted, for the version to watch
-                from.
+            first: Lists one page with at most `most` objects. It is used if no slot is wanted, because a watch still
+                needs a version to begin with.
             pages: Lists all pages.
         """
         with self._lock:
@@ -122,7 +122,7 @@ class Share:
         division: Assigns the objects of the kind to slots.
         on_filled: Called after the caches have filled slots; with no lock held, and on the caches' threads.
         on_narrowed: Called by `want`, with no lock held, when the caches have objects outside of the share. It should
-            have `drop_others` called on a thread that can wait. None drops them at once.
+            let a thread that can wait call `drop_others`. None drops them at once.
 
     Attributes:
         division: As given.
@@ -148,7 +148,7 @@ class Share:
         self._portions: list[Portion] = []
 
     def portion(self) -> Portion:
-        """Add a cache with this share, and return its portion."""
+        """Return a portion for a new cache, which keeps the objects of this share."""
         with self._lock:
             portion = Portion(self._host, self, self._wanted)
             self._portions.append(portion)
@@ -160,7 +160,7 @@ class Share:
             self._portions.remove(portion)
 
     def want(self, slots: int) -> int:
-        """Set the slots whose objects all caches should have; return those whose objects all of them have already."""
+        """Set the slots whose objects all caches should have; return those slots that all of them have filled."""
         with self._lock:
             before, self._wanted = self._wanted, slots
             portions = [*self._portions]

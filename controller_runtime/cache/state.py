@@ -12,7 +12,7 @@ from controller_runtime.cache.streamed import StreamedList
 
 @attrs.frozen
 class Listing:
-    """The reflector requests the list page by page.
+    """The state in which the reflector requests the list page by page.
 
     Attributes:
         most_recent: True to request the most recent state, because the server refused the last known version.
@@ -24,10 +24,10 @@ class Listing:
 
 @attrs.frozen
 class Streaming:
-    """The reflector requests a streamed list: a watch that begins with the existing objects.
+    """The state in which the reflector requests a streamed list: a watch that begins with the existing objects.
 
     Attributes:
-        most_recent: As for `Listing`.
+        most_recent: True to request the most recent state, because the server refused the last known version.
     """
 
     most_recent: bool = False
@@ -36,11 +36,11 @@ class Streaming:
 
 @attrs.frozen
 class Receiving:
-    """The reflector receives a streamed list.
+    """The state in which the reflector receives a streamed list.
 
     Attributes:
         received: The part of the list that has come. A failure drops it, since an incomplete list is of no use.
-        most_recent: As for `Listing`.
+        most_recent: True if the most recent state was requested; see `Listing`.
     """
 
     received: StreamedList
@@ -50,7 +50,7 @@ class Receiving:
 
 @attrs.frozen
 class Resuming:
-    """The reflector requests a watch from the last known resourceVersion.
+    """The state in which the reflector requests a watch from the last known resourceVersion.
 
     Attributes:
         is_retry: True if the last watch failed, and no line has come since then.
@@ -62,7 +62,7 @@ class Resuming:
 
 @attrs.frozen
 class Watching:
-    """The reflector has an open watch.
+    """The state in which the reflector has an open watch.
 
     Attributes:
         since: When the server opened it, or when the streamed list was complete; monotonic seconds.

@@ -62,7 +62,7 @@ class Store:
 
     @property
     def filled(self) -> bool:
-        """Whether the first list has come."""
+        """Whether the first list is complete."""
         return self._filled  # set once and never cleared
 
     @property
@@ -162,7 +162,7 @@ class Store:
         return compare_versions(self._version, version) < 0  # one reference, so whole without the lock
 
     def equal_to(self, cached: Cached) -> Cached | None:
-        """Return the object in the store that equals `cached` in every byte; None if there is none."""
+        """Return the object in the store whose version and bytes equal those of `cached`; None if there is none."""
         # Without the lock: a look-up in a dict is whole, objects are immutable, and one that is missed at this instant
         # is only kept twice.
         stored = self._objects.get(cached.plain_key)

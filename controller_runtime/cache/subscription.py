@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A callback on a thread of its own, so that it may be slow without delaying the cache or other handlers."""
+"""A callback on its own thread, so that it may be slow without delaying the cache or other handlers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,12 @@ class Subscription:
             self._remove()
 
     def attach(self, add: Callable[[Callable[[Delta], None], Callable[[], None]], Callable[[], None]]) -> None:
-        """Start to collect deltas, by registering a handler with `add` (`Delivery.add`)."""
+        """Start to collect deltas, by registering this subscription as a handler.
+
+        Args:
+            add: Registers the two functions that it gets, one for each delta and one for the end of the initial list,
+                and returns a function that removes them; see `Delivery.add`.
+        """
         self._remove = add(self._put, lambda: self._put(None))
 
     def start(self, stop: Stop, program: Stop) -> None:

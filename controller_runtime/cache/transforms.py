@@ -20,9 +20,11 @@ from apimachinery.plain_functions import called, plain
 from controller_runtime.api.resources import Kind, resource_of
 
 Transform = Callable[[bytes], bytes]
-"""A transform must be pure and idempotent: the same object may come again, and its transformed bytes are compared with
-the stored ones. If the transform raises `DecodeError`, the object is skipped and counted; any other exception is a bug
-and stops the program."""
+"""Returns the JSON to store for an object's JSON.
+
+It must be pure and idempotent: the same object may come again, and its transformed bytes are compared with the stored
+ones. If it raises `DecodeError`, the object is skipped and counted; any other exception is a bug and stops the program.
+"""
 
 _Parts = dict[str, msgspec.Raw]
 _parts = msgspec.json.Decoder(_Parts)
@@ -67,7 +69,7 @@ def without(*paths: Iterable[str]) -> Without:
 
 
 MANAGED_FIELDS = ("metadata", "managedFields")
-"""The path of the fields in which the server notes who has applied what."""
+"""The path of the field in which the server records which client set which fields."""
 
 
 def removes(transform: Transform | None, path: Path) -> bool:

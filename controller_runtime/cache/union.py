@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several stores of one kind, read as one, and the sharing of objects that are in more than one of them."""
+"""Reads several stores of one kind as one, and lets stores share the memory of equal objects."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class InProcessTransport:
         return "in-process"
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
-        """See `transport.Transport.request`."""
+        """Call the handler with a request and return the answer; see `transport.Transport.request`."""
         self._leave(request, deadline)
         answer = self._handler.handle(with_headers(request, self._impersonation))
         assert isinstance(answer, HTTPResponse), "a watch without a reader is refused by the handler's contract"
@@ -48,7 +48,7 @@ class InProcessTransport:
         return answer
 
     def stream(self, request: HTTPRequest, deadline: float) -> InProcessStream:
-        """See `transport.Transport.stream`."""
+        """Call the handler with a request and return its answer as a stream; see `transport.Transport.stream`."""
         self._leave(request, deadline)
         reader = _Reader(self._host)
         answer = self._handler.handle(with_headers(request, self._impersonation), reader.wake)
@@ -123,7 +123,7 @@ class InProcessStream(Stream):
         self._over = False  # the reader's own: it has taken the end
 
     def read(self, deadline: float) -> list[bytes] | None:
-        """See `transport.Stream.read`."""
+        """Return the next complete lines; None when the stream has ended; see `transport.Stream.read`."""
         self._host.leaving("transport stream")
         while not self._over and not self._reader.closed:
             taken, self._over = self._watch.take()
@@ -149,7 +149,7 @@ class InProcessStream(Stream):
         return [line[:-1] for line in taken]
 
     def close(self) -> None:
-        """See `transport.Stream.close`."""
+        """Close the stream, and wake a blocked `read`; see `transport.Stream.close`."""
         self._reader.close()
         self._watch.close()
 
@@ -163,7 +163,7 @@ class InProcessMessages(InProcessStream):
         self._upgraded = upgraded
 
     def receive(self, deadline: float) -> list[bytes] | None:
-        """See `transport.Stream.receive`."""
+        """Return the messages that have come; an empty list at `deadline`; see `transport.Stream.receive`."""
         self._host.leaving("transport stream")
         while not self._over and not self._reader.closed:
             taken, self._over = self._upgraded.take()
@@ -177,7 +177,7 @@ class InProcessMessages(InProcessStream):
         return None
 
     def send(self, message: bytes, deadline: float) -> None:
-        """See `transport.Stream.send`."""
+        """Send a message; see `transport.Stream.send`."""
         self._host.leaving("transport stream")
         while not self._reader.closed:
             if self._upgraded.send(message):

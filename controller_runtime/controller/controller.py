@@ -215,7 +215,7 @@ class Controller:
 
     @property
     def collections(self) -> Sequence[Collection]:
-        """The collections that this controller watches and follows."""
+        """The collections that this controller watches, and those whose changes the callbacks of `follow` get."""
         return self._sources.collections()
 
     @property

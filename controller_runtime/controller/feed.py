@@ -146,7 +146,10 @@ class Feed:
         self.errors = 0
 
     def handle(self, delta: Delta) -> None:
-        """Queue the requests of a change. A change that cannot be mapped is kept, to be tried again."""
+        """Map a changed object to requests by the controller's mapper, and queue them.
+
+        If the mapper fails, the change is kept and mapped again later.
+        """
         key = delta.object.plain_key
         if not self._kept.is_kept(key):
             attempt(partial(self._map, delta), partial(self._keep, delta))

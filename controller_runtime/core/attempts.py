@@ -51,16 +51,20 @@ class Attempt(Protocol):
         """
 
     def send(self, request: HTTPRequest, send: Callable[[], HTTPResponse]) -> HTTPResponse:
-        """Return the answer to `request`; `send` sends it. If the recorded request failed, raise its error."""
+        """Return the answer to `request`.
+
+        A recording attempt calls `send`, which sends the request, and records the answer. A replaying one returns the
+        recorded answer, or raises the recorded error.
+        """
 
     def stream(self, request: HTTPRequest) -> None:
         """Record that `request` opens a stream. The lines of the stream are not recorded."""
 
     def clock(self, name: str, ask: Callable[[], T]) -> T:
-        """Return the time that `ask` reads from the clock `name`: a `datetime`, or seconds."""
+        """Return the time of the clock `name`: a `datetime`, or seconds. `ask` reads the clock."""
 
     def chance(self) -> random.Random:
-        """Return the random number generator of this attempt."""
+        """Return the random number generator of this attempt, whose seed is recorded."""
 
     def state(self, name: str, snapshot: Callable[[], Any], restore: Callable[[Any], None]) -> None:
         """Record or restore state that a reconciler keeps between reconciles; call it before the state is first used.
@@ -74,10 +78,13 @@ class Attempt(Protocol):
 
 
 class ControllerAttempts(Protocol):
-    """Begins an attempt with each reconcile of one controller, and receives its outcome. Threads: any."""
+    """Records the reconciles of one controller. Threads: any.
+
+    A reconcile is one call of the reconciler; its attempt is the record of what it reads and sends.
+    """
 
     def begin(self) -> None:
-        """Begin an attempt for the reconcile that this thread or coroutine runs."""
+        """Begin to record the reconcile that this thread or coroutine runs."""
 
     def take(self) -> Any:
         """End the recording that `begin` started on this thread or coroutine, and return it; None if there is none."""
@@ -106,7 +113,7 @@ class AttemptRecorder(Protocol):
 
 
 current: contextvars.ContextVar[Attempt | None] = contextvars.ContextVar("attempt", default=None)
-"""The attempt that this thread or coroutine runs; None if nothing wants to know what it does."""
+"""The attempt that this thread or coroutine runs; None if nothing is recorded or replayed."""
 
 current_attempt = current.get
 """Returns the attempt of the caller; None outside of one."""

@@ -110,7 +110,10 @@ class BudgetRecord:
                 self._condition.notify_all()
 
     def windows(self, budgets: Mapping[str, DeletionBudget]) -> dict[str, Window]:
-        """Return what counts now for each budget, as this process knows it; other replicas may have reserved more."""
+        """Return, for each budget, the deletions that count against it now, as this process last read them.
+
+        Other replicas may have reserved more since then. A budget whose record cannot be read has an empty window here.
+        """
         now = self._host.now().timestamp()
         try:
             return {name: self._window(self._known, name).at(now, each.seconds) for name, each in budgets.items()}

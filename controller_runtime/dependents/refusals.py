@@ -30,7 +30,7 @@ def is_refusal(error: APIError) -> bool:
 
     Transient failures do not count: of the server, of the credentials, or because of an out-of-date state. A conflict
     counts only if it names fields of other field managers. A 422 does not count if only the uid differs, since a real
-    server answers so.
+    API server answers so.
     """
     causes = error.details.get("causes") or ()
     if isinstance(error, Conflict):

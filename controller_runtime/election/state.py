@@ -47,7 +47,7 @@ class Resigned:
 
 @attrs.frozen
 class Ended:
-    """`run` has returned or raised.
+    """The state of an election after `run` has returned or raised.
 
     Attributes:
         term: The leadership that was lost, because of which requests are still refused; None if there was none or it

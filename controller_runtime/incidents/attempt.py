@@ -39,15 +39,15 @@ _UNCOUNTED = 64  # steps that are counted at a time
 
 @attrs.define
 class Source:
-    """The common data of the attempts of one controller.
+    """The data that all attempts of one controller share.
 
     Attributes:
         host: The source of time and of seeds.
         owner: The recorder to which the attempts belong.
         controller: The controller's name.
         timeout: The timeout of a reconcile in seconds; None for none.
-        hides_all: Whether objects of any kind may have confidential values, and not Secrets alone.
-        has_told: Whether it was said that one of its reconciles is not kept.
+        hides_all: True if objects of every kind may have confidential values, and not only Secrets.
+        has_told: True once a message has said that a reconcile of this controller is not kept.
         floor: Seconds that a reconcile must exceed to count as one of the controller's slowest.
     """
 
@@ -104,7 +104,7 @@ class RecordedAttempt:
     # Steps.
 
     def get(self, resource: Any, key: ObjectKey, read: Callable[[ObjectKey], Cached | None]) -> Cached | None:
-        """See `Attempt.get`."""
+        """Return the object that `read` finds in a cache for `key`, and record it; None if there is none."""
         found = read(key)
         if self.is_open:
             steps = self.steps
@@ -114,19 +114,19 @@ class RecordedAttempt:
         return found
 
     def select(self, resource: Any, verb: str, what: str, read: Callable[[], Sequence[Cached]]) -> Sequence[Cached]:
-        """See `Attempt.select`."""
+        """Return the objects that `read` finds in a cache, and record them; see `Attempt.select`."""
         found = read()
         self._add((select_step, resource, verb, what, found, True))
         return found
 
     def ask(self, resource: Any, what: str, ask: Callable[[], T]) -> T:
-        """See `Attempt.ask`."""
+        """Return another fact about a cache that `ask` finds, and record it; see `Attempt.ask`."""
         answer = ask()
         self._add((ask_step, resource, what, answer))
         return answer
 
     def send(self, request: HTTPRequest, send: Callable[[], HTTPResponse]) -> HTTPResponse:
-        """See `Attempt.send`."""
+        """Send `request` by calling `send`, return the answer, and record both; an error is recorded, too."""
         answer = Answer()
         step = (sent_step, request, answer)
         self._add(step)
@@ -143,19 +143,19 @@ class RecordedAttempt:
         return response
 
     def stream(self, request: HTTPRequest) -> None:
-        """See `Attempt.stream`."""
+        """Record that `request` opens a stream, whose lines are not recorded."""
         if self.is_open:
             self._bound().cut["streams"] += 1
         self._add((stream_step, request.path))
 
     def clock(self, name: str, ask: Callable[[], T]) -> T:
-        """See `Attempt.clock`."""
+        """Return the time that `ask` reads from the clock `name`, and record it."""
         at = ask()
         self._add((time_step, name, at))
         return at
 
     def chance(self) -> random.Random:
-        """See `Attempt.chance`. The seed is chosen at the first use."""
+        """Return the random number generator of this attempt. Its seed is chosen and recorded at the first use."""
         if not self.is_open:
             return self.source.host.random
         if self._chance is None:
@@ -165,12 +165,12 @@ class RecordedAttempt:
         return self._chance
 
     def state(self, name: str, snapshot: Callable[[], Any], restore: Callable[[Any], None]) -> None:
-        """See `Attempt.state`. Only the first state of each name is recorded."""
+        """Record the value of `snapshot`, at the first call for each name; see `Attempt.state`."""
         if self.is_open and not any(step[0] is state_step and step[1] == name for step in self.steps):
             self._add((state_step, name, msgspec.json.encode(snapshot())))
 
     def note(self, reason: str) -> None:
-        """See `Attempt.note`."""
+        """Add a reason to keep the record of this attempt longer than others."""
         if self.is_open and reason not in self.reasons:
             self.is_noted = True
             self.reasons = [*self.reasons, reason]

@@ -29,7 +29,7 @@ class Bodies:
         self._places: dict[bytes, int] = {}
 
     def place(self, cached: Cached) -> int:
-        """Return the index of an object's body; add the body if it is new."""
+        """Return the index of an object's body in the record; add the body if it is new."""
         place = self._places.setdefault(cached.raw, len(self.kept))
         if place == len(self.kept):
             self.kept.append(msgspec.Raw(cached.raw))
@@ -40,7 +40,7 @@ class Bodies:
         return self._replaced(text.encode(errors="replace")).decode(errors="replace")
 
     def text(self, text: str) -> str:
-        """Return a text with stand-ins, shortened afterwards to the longest length that is kept."""
+        """Return a text with stand-ins for confidential values, shortened to the longest text that a record keeps."""
         return bounded(self.replaced_text(text))
 
 

@@ -20,20 +20,23 @@ from controller_runtime.incidents.steps import (
 )
 
 MOST_KEPT = 800 * 1024
-"""Bytes of one attempt that are kept: with what JSON adds they fit in an incident's file."""
+"""The most bytes that are kept of one attempt. With what JSON adds, they fit into an incident's file."""
 
 LONG = 100
-"""From more objects than these on, only the bodies that were read are kept of a selection; of keys none are."""
+"""The largest number of objects for which a selection is recorded whole. Of a larger one only the bodies that were read
+are kept, and of a larger selection of keys no bodies.
+"""
 
 MOST_HIDDEN = 100
-"""Objects and requests that are left out of one attempt though they have confidential values; after more of them
-nothing of it is kept."""
+"""The most objects and requests of one attempt that may be left out of its record because they are too large, although
+they have confidential values. With more of them, nothing of the attempt is kept.
+"""
 
 UNTOUCHED = 1000
-"""Bytes of an attempt that did nothing, about."""
+"""The approximate size of an attempt without steps, in bytes."""
 
 STEP = 120
-"""Bytes of a step without its bodies, about."""
+"""The approximate size of a step without its bodies, in bytes."""
 
 _KEY = 41  # bytes of an object of a selection without its body and names, about
 _SMALL = 64 * 1024  # bytes up to which the steps of an attempt that has ended are not looked at one by one
@@ -100,7 +103,13 @@ class Bounds:
         return [kept for step in steps if (kept := self._kept(step)) is not None]
 
     def has_room(self, size: int, what: str, bodies: Sequence[Cached | None] = ()) -> bool:
-        """Count a part if there is room for it, else that one of its kind is left out."""
+        """Return whether a part may be kept, and count its bytes if so; otherwise count one left-out part of its kind.
+
+        Args:
+            size: The size of the part in bytes.
+            what: The kind of the part, in words.
+            bodies: The bodies of the part.
+        """
         if self.size + size > MOST_KEPT:
             self.cut[what] += 1
             return False

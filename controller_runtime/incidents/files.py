@@ -13,14 +13,15 @@ from pathlib import Path
 from apimachinery.errors import UsageError
 
 MOST_FILES = 100
-"""Files of errors in one folder, also of earlier processes: a program in a crash loop must not fill
-a disk."""
+"""The most files of errors in one folder, including those of earlier processes: a program that crashes again and again
+must not fill a disk.
+"""
 
 PART = ".part"
-"""The end of the name of a file that is not whole yet."""
+"""The end of the name of a file that is not complete yet."""
 
 MOST_OF_PLACE = 3
-"""Files that one process writes for errors of one class from one place in the code."""
+"""The most files that one process writes for errors of one class from one line of code."""
 
 _UNFIT = re.compile(r"[^A-Za-z0-9_.]+")
 

@@ -38,7 +38,7 @@ Note: TypeAlias = "tuple[int, Source, RecordedAttempt | None, Ended, Enum, objec
 """The fields of a `Finished` as a plain tuple, because each reconcile makes one, and few are ever read."""
 
 Anchor: TypeAlias = tuple[datetime, float]
-"""The wall clock's time at some monotonic seconds, from which the begin of later reconciles follows."""
+"""The wall clock's time at some monotonic seconds, from which the start times of later reconciles are computed."""
 
 
 @attrs.frozen(eq=False)
@@ -71,7 +71,7 @@ class Kept:
 
     @property
     def file_name(self) -> str:
-        """The name of its file."""
+        """The name of the file to which the record would be written."""
         return file_name(self.controller, self.started)
 
     def file(self) -> bytes | None:

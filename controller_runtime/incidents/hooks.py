@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The places at which the running attempt takes part: the client's transport, the host of user code, and the log."""
+"""The three places at which a running attempt records: the client's transport, the host for user code, and the log."""
 
 from __future__ import annotations
 
@@ -57,51 +57,54 @@ class AttemptHost:
         return getattr(self._host, name)
 
     def now(self) -> datetime:
-        """See `Clock.now`."""
+        """Return the wall clock's time, recorded or replayed by the running attempt."""
         attempt = current_attempt()
         return self._host.now() if attempt is None else attempt.clock("now", self._host.now)
 
     def monotonic(self) -> float:
-        """See `Clock.monotonic`."""
+        """Return monotonic seconds, recorded or replayed by the running attempt."""
         attempt = current_attempt()
         return self._host.monotonic() if attempt is None else attempt.clock("monotonic", self._host.monotonic)
 
     def elapsed(self) -> float:
-        """See `Host.elapsed`."""
+        """Return seconds that count while the machine is suspended, recorded or replayed by the running attempt."""
         attempt = current_attempt()
         return self._host.elapsed() if attempt is None else attempt.clock("elapsed", self._host.elapsed)
 
     def uuid(self) -> str:
-        """See `Host.uuid`."""
+        """Return a new random UUID, from the random numbers of the running attempt if there is one."""
         attempt = current_attempt()
         return self._host.uuid() if attempt is None else uuid_of(attempt.chance())
 
     def lock(self, label: str) -> Lock:
-        """See `Host.lock`."""
+        """Return a new lock of the inner host."""
         return self._host.lock(label)
 
     def condition(self, label: str) -> Condition:
-        """See `Host.condition`."""
+        """Return a new condition of the inner host."""
         return self._host.condition(label)
 
     def spawn(self, name: str, target: Callable[[], None], *, daemon: bool = False) -> Thread:
-        """See `Host.spawn`."""
+        """Start a thread on the inner host, and return it; see `Host.spawn`."""
         return self._host.spawn(name, target, daemon=daemon)
 
     def new_event_loop(self) -> Any:
-        """See `Host.new_event_loop`."""
+        """Return a new event loop of the inner host."""
         return self._host.new_event_loop()
 
     def leaving(self, label: str) -> None:
-        """See `Host.leaving`."""
+        """Announce to the inner host a call that leaves the process; see `Host.leaving`."""
         self._host.leaving(label)
 
 
 class LogHandler(logging.Handler):
-    """A log handler that adds each line to the running attempt, if it belongs to one owner. Threads: any.
+    """A log handler that adds each line to the attempt that runs on the logging thread, if `owner` records that
+    attempt.
+
+    Attempts of other recorders, such as those of another manager in this process, are left alone. Threads: any.
 
     Args:
-        owner: The recorder that owns the attempts.
+        owner: The recorder whose attempts get the lines.
     """
 
     def __init__(self, owner: object) -> None:
@@ -109,7 +112,7 @@ class LogHandler(logging.Handler):
         self._owner = owner
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Add the line to the running attempt, if there is one of this owner."""
+        """Add the line to the running attempt, if there is one that belongs to this handler's recorder."""
         attempt = current_attempt()
         if isinstance(attempt, RecordedAttempt) and attempt.source.owner is self._owner:
             attempt.log(record.levelname.lower(), record.name, line_of(record))

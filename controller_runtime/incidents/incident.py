@@ -13,25 +13,27 @@ from apimachinery.objects import cached_from_bytes
 from apimachinery.texts import kept_text
 
 FORMAT = "controller-runtime/incident"
-"""The name of the format, which tells an incident from every other JSON document."""
+"""The name of the format. A document without it is not an incident."""
 
 VERSION = 1
 """The version of the format; a file of a later one is refused."""
 
 MOST_BYTES = 1024 * 1024
-"""The largest file, written or read. The number is ours: such a file can still be mailed, and shown by an editor."""
+"""The largest file in bytes, written or read. The number is ours: such a file can still be mailed, and shown by an
+editor.
+"""
 
 NULL = msgspec.Raw(b"null")
-"""In place of a body that is absent, or that was not kept."""
+"""Stands for a body that is absent, or that was not kept."""
 
 NOTHING = -1
-"""In place of the place of a body: the object was absent, or its body was not kept."""
+"""The index that stands for no body: the object was absent, or its body was not kept."""
 
 LINES = "lines of the log"
-"""The part of a record that may be cut without making its replay uncertain."""
+"""The name of the only part of a record that may be missing without making its replay uncertain."""
 
 Found: TypeAlias = tuple[str, str, str, int]
-"""An object that a read showed: its name, namespace and version, and the place of its body in `Incident.objects`."""
+"""An object that a read returned: its name, namespace and version, and the index of its body in `Incident.objects`."""
 
 
 class Kind(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -55,7 +57,7 @@ class Get(msgspec.Struct, frozen=True, tag="get", rename="camel", forbid_unknown
 
 
 class Select(msgspec.Struct, frozen=True, tag="select", rename="camel", forbid_unknown_fields=True):
-    """A read of several objects from a cache, such as `list` of a namespace. `whole`: their bodies were recorded."""
+    """A read of several objects from a cache, such as `list` of a namespace. If `whole`, their bodies were recorded."""
 
     kind: Kind
     verb: str
@@ -114,7 +116,7 @@ class Stream(msgspec.Struct, frozen=True, tag="stream", rename="camel", forbid_u
 
 
 class State(msgspec.Struct, frozen=True, tag="state", rename="camel", forbid_unknown_fields=True):
-    """State that a reconciler, or a part of it, keeps between reconciles, at its first use in this reconcile."""
+    """The state that a reconciler, or a part of it, had kept from earlier reconciles when this one first used it."""
 
     name: str
     value: msgspec.Raw

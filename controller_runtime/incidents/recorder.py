@@ -30,7 +30,7 @@ from controller_runtime.incidents.steps import error_of, place_of
 log = get_logger(__name__)
 
 MEMORY = 8 * 1024 * 1024
-"""Bytes of records that a manager keeps by default; the bodies that its caches hold as well are counted, too."""
+"""The default size of the kept records of a manager, in bytes. Bodies that the caches hold anyway are counted, too."""
 
 _SLOWEST_OF_EACH, _BATCH = 4, 64  # records of a controller, and notes that are sorted at a time
 _LARGE = 4000  # bytes of an attempt that is sorted at once
@@ -67,11 +67,11 @@ class Incidents:
 
 
 class Attempts:
-    """Begins the attempts of one controller, and receives their outcomes.
+    """Records the reconciles of one controller; implements `ControllerAttempts`.
 
     Args:
         recorder: Keeps the records.
-        source: The common data of the attempts.
+        source: The data that all attempts of the controller share.
 
     Threads: any.
     """
@@ -120,7 +120,7 @@ class Attempts:
         took: float,
         is_late: bool,
     ) -> None:
-        """See `ControllerAttempts.ended`."""
+        """Keep the record of a reconcile that has ended, as far as it is needed; see `ControllerAttempts.ended`."""
         # Most reconciles of a large queue do nothing, and this is all that they cost.
         if is_late or isinstance(end, BaseException):
             found = attempt or RecordedAttempt(self._source)
@@ -190,11 +190,11 @@ class Recorder:
             logging.getLogger().removeHandler(handler)
 
     def of(self, controller: str, timeout: float | None) -> Attempts:
-        """See `AttemptRecorder.of`."""
+        """Return the recorder of the attempts of one controller; `timeout` limits a reconcile, in seconds."""
         return Attempts(self, Source(self._host, self, controller, timeout, self._confidential is not None))
 
     def keep(self, attempt: RecordedAttempt, ended: Ended, outcome: Enum, end: object, took: float) -> Item | None:
-        """Keep the record of a reconcile that returned a result or raised an error (as text); return the kept item."""
+        """Keep the record of a reconcile that ended, with its result or its error as text, and return the kept item."""
         note = (self.next_number(), attempt.source, attempt, ended, outcome, end, took)
         bounds = attempt.bounds
         if self._confidential is not None or (bounds is not None and (bounds.is_confidential or bounds.is_unsafe)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stand-ins: what is kept in place of the values of Secrets, of the same length, in every encoding that is known.
+"""Stand-ins: replacements for confidential values in records, of the same length, in every encoding that is known.
 
 A value is replaced as text, in base64 at any offset, URL-encoded, and as JSON and Python escape it, also within longer
 texts. Equal values get equal stand-ins within one record, so a reconcile that copies a value is replayed to the same
@@ -21,10 +21,12 @@ from controller_runtime.incidents.base64_forms import Digits, base64_forms
 from controller_runtime.incidents.incident import NOTHING, Get, Incident, Kind, Select, Sent
 
 SHORTEST = 9
-"""Bytes of the shortest value that is replaced: shorter ones, such as `true` and `admin`, are everywhere by chance."""
+"""The length in bytes of the shortest value that is replaced. Shorter ones, such as `true` and `admin`, occur in many
+texts by chance.
+"""
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""The annotation in which kubectl keeps a whole object, with its data."""
+"""The annotation in which kubectl stores the last applied object as a whole, including the data of a Secret."""
 
 _CONFIDENTIAL = frozenset(("secrets", "tokenreviews", "token"))
 _JWT = re.compile(rb"eyJ[A-Za-z0-9_-]{6,}\.eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]*")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of an attempt as an incident holds them, made when the incident is asked for.
+"""The steps of an attempt as an incident contains them; they are made when the incident is needed.
 
 Each function that makes one gets the bodies of the record, and the monotonic seconds at which the attempt began.
 """
@@ -83,7 +83,7 @@ def get_step(bodies: Bodies, began: float, resource: Any, key: ObjectKey, found:
 def select_step(
     bodies: Bodies, began: float, resource: Any, verb: str, what: str, found: Sequence[Cached], has_bodies: bool
 ) -> Select:
-    """Return the recorded read of several objects. Without bodies it has only keys and versions."""
+    """Return the recorded read of several objects: their keys and versions, and with `has_bodies` their contents."""
     items = [
         (each.name, each.namespace, each.resource_version, bodies.place(each) if has_bodies else NOTHING)
         for each in found

@@ -40,14 +40,14 @@ class Limited(Protocol):
 
     @property
     def rings(self) -> list[Ring]:
-        """See `Manager.rings`."""
+        """The rings of which this replica is a member; see `Manager.rings`."""
 
     @property
     def recorders(self) -> list[EventRecorder]:
-        """See `Manager.recorders`."""
+        """The event recorders of the manager; see `Manager.recorders`."""
 
     def recorder(self, component: str) -> EventRecorder:
-        """See `Manager.recorder`."""
+        """Return a new event recorder that runs with the manager; see `Manager.recorder`."""
 
 
 def limited_client(manager: Limited, sent: Transport) -> tuple[DeletionLimits, Client]:

@@ -261,11 +261,11 @@ class Manager:
         has a cache for each; a lister or `Controller.watch` reads all of them.
 
         Args:
-            all_kinds: The scope of all kinds.
+            all_kinds: The scope of all kinds; it must not set `bodies`.
             kinds: The scopes of single kinds.
 
         Raises:
-            UsageError: A cache that this would change exists already, or `all_kinds` has bodies.
+            UsageError: A cache that this would change exists already, or `all_kinds` sets `bodies`.
         """
         self.informers.scope(all_kinds or CacheScope(), kinds)
 
@@ -423,9 +423,9 @@ class Manager:
     def run(self, stop: Stop | None = None, *, signals: bool = True) -> None:
         """Run until `stop` is set, a signal arrives or something fails; then stop everything, in order.
 
-        Without `stop`, SIGINT and SIGTERM stop the manager, and a second signal ends the process with status 1; only
-        for signals that no other code handles, on the main thread of the real machine. This is undone when `run`
-        returns.
+        Without `stop`, SIGINT and SIGTERM stop the manager, and a second signal ends the process with status 1: only on
+        the main thread outside of simulations, and only for signals without a handler of the program. This is undone
+        when `run` returns.
 
         `client` still works afterwards; then the caller must close `transport` to close the connections.
 
@@ -434,7 +434,8 @@ class Manager:
             signals: False does not touch signals, for notebooks and for programs with their own main loop.
 
         Raises:
-            UsageError: The manager has run before, a declared class cannot read its objects, or budgets have no record.
+            UsageError: The manager has run before, a declared class cannot read its objects, or there are deletion
+                budgets but no election or ring to store their record.
             CacheSyncTimeout: The caches did not fill in time.
             LeadershipLost: The lease was lost; all work was cancelled at once.
             Exception: The first failure of a thread.

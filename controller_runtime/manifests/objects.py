@@ -80,9 +80,14 @@ def deletion_roles(settings: ManifestSettings, facts: Facts) -> list[Object]:
 
 
 def ring_roles(settings: ManifestSettings, shared: Iterable[WatchedCollection]) -> list[Object]:
-    """Return the roles for a member of a ring, and their bindings; empty without a ring.
+    """Return the roles that a replica needs as a member of its ring, and their bindings; an empty list without a ring.
 
-    In a ring by uid or owner they include the right to get objects by name, to see whether they are gone.
+    In a ring by uid or owner they include the right to get objects by name: a replica asks the server whether an object
+    is really gone.
+
+    Args:
+        settings: The settings of the deployment.
+        shared: The collections whose objects the replicas divide among themselves.
     """
     by = settings.ring_by
     if by is None:

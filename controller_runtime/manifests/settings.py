@@ -104,7 +104,10 @@ def plain_settings(
 
 
 def chart_settings(plain: ManifestSettings) -> ManifestSettings:
-    """Return the settings for a chart whose default values are those of `plain`."""
+    """Return settings whose values are the template expressions of a Helm chart.
+
+    The chart's `values.yaml` has the values of `plain` as the defaults.
+    """
     release = "{{ .Release.Name }}"
     selector = {"app.kubernetes.io/name": plain.program, "app.kubernetes.io/instance": release}
     replicas = "{{ if .Values.leaderElection.enabled }}{{ .Values.replicas }}{{ else }}1{{ end }}"

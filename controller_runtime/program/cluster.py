@@ -46,13 +46,13 @@ def is_in_pod() -> bool:
 
 
 def choose_cluster(*, embedded: bool, kubeconfig: Path | None, context: str | None, in_pod: bool) -> Cluster:
-    """Return the cluster to run on: that of the options, or else that of the pod, or else an embedded server.
+    """Return the cluster to run on: the one that the options name, or else that of the pod, or else an embedded server.
 
     Args:
         embedded: The option `--embedded`.
         kubeconfig: The option `--kubeconfig`.
         context: The option `--context`.
-        in_pod: See `is_in_pod`.
+        in_pod: True if this process runs in a pod; see `is_in_pod`.
 
     Raises:
         UsageError: The options contradict each other.

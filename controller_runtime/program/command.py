@@ -112,7 +112,7 @@ def run_program(setup: Setup, origin: Origin | None, name: str, options: dict[st
 
 
 def take_view_options(options: dict[str, Any]) -> bool:
-    """Remove the options of log and view from `options`, configure the log, and return if the view is live."""
+    """Remove the options of log and view from `options`, configure the log, and return whether the view is live."""
     log_format, verbose, level = options.pop("log_format"), options.pop("verbose"), options.pop("log_level")
     configure_logging(log_format, verbose, level)
     asked = options.pop("live")

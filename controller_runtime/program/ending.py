@@ -26,11 +26,15 @@ def end_at_once(status: int) -> NoReturn:
 
 
 def leave(status: int, before: Sequence[str], failed: int) -> NoReturn:
-    """Exit with `status`.
+    """Raise `SystemExit` with `status`, and make sure that the process then ends, even if some threads do not.
 
-    If threads other than `before` do not end in `EXIT_GRACE` seconds, end the process with `failed`.
+    Threads that did not exist before the command get `EXIT_GRACE` seconds to end, are named in a message if they do
+    not, and then the process ends without them. If a caller in this process catches the exit, the process continues.
 
-    The threads are named in a message. If a caller in this process catches the exit, the process continues.
+    Args:
+        status: The exit status.
+        before: The names of the threads that existed before the command; they are not waited for.
+        failed: The exit status if other threads are still running then, and `status` is 0.
     """
     if left := _left(before):
         SystemHost().spawn("exit", partial(_insist, left, status or failed), daemon=True)

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why an item is handed out: a few causes of each turn, with the object and the version that caused it last."""
+"""The causes of each hand-out: a few reasons why an item is handed out, each with the object that gave it last."""
 
 from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
 PlainKey = tuple[str, str]
-"""Name and namespace; the type of `api.objects`, which a program with nothing but a queue need not import."""
+"""Name and namespace. It is the type of `api.objects`, which a program that only uses a queue need not import."""
 
 MAX_CAUSES = 4
 """The number of different causes of one hand-out that are remembered: the first ones. They are for people only."""
 
 MAX_COVERED = 64
-"""The number of further versions of one hand-out that are remembered, that of which no cause tells any more."""
+"""The most versions of one hand-out that are remembered beside those in its causes."""
 
 PlainVersion: TypeAlias = tuple[PlainKey, str]
 """The key of an object, and a version of it."""
 
 UNKNOWN: PlainVersion = (("", ""), "")
-"""Stands for a cause that was not remembered."""
+"""Stands for the version of a cause that was not remembered."""
 
 # The fields of a `Cause`. Plain tuples, because each addition of an item makes one, and a plain one costs a fifth.
 PlainCause: TypeAlias = tuple[str, PlainKey | None, str, int]
@@ -61,10 +61,10 @@ class Causes(tuple[PlainCause, ...]):
 
 
 def with_cause(causes: tuple[PlainCause, ...], cause: PlainCause) -> tuple[tuple[PlainCause, ...], PlainCause | None]:
-    """Return `causes` with `cause` added, and the cause that is lost thereby; None if none is lost.
+    """Add a cause to those of a hand-out; return the new causes, and the one that is not among them; None if all are.
 
-    A new cause replaces one with the same text, whatever their objects, so that a hundred changed pods leave room for
-    another reason; the replaced one is lost. If there is no room for a new text, the new cause itself is lost.
+    A new cause replaces an earlier one with the same text, even of another object, so that a hundred changed pods leave
+    room for another reason. If there are `MAX_CAUSES` other texts already, the new cause itself is left out.
     """
     text, key, version, times = cause
     for place, each in enumerate(causes):
@@ -76,14 +76,14 @@ def with_cause(causes: tuple[PlainCause, ...], cause: PlainCause) -> tuple[tuple
 def version_of(cause: PlainCause) -> PlainVersion | None:
     """Return the key and version of the object that gave this cause; None if no object did.
 
-    The version is empty for a deletion, since a deleted object does not have the number of its deletion.
+    The version is empty for a deletion: the last state of a deleted object does not have the version of its deletion.
     """
     text, key, version, _ = cause
     return None if key is None else (key, "" if text.endswith(" deleted") else version)
 
 
 def cover(covered: list[PlainVersion], cause: PlainCause) -> None:
-    """Add the version of a cause that was left out to `covered`.
+    """Add the version of a cause that is no longer among the causes of its hand-out to `covered`.
 
     If the list is full, its last entry becomes `UNKNOWN` instead.
     """

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a failed item waits: arithmetic on failures, tokens and the time it is given.
+"""Rate limiters: they decide how long a failed item waits, by its failures, by tokens, and by the given time.
 
-A limiter belongs to one queue, which calls it while it holds its own lock. So a limiter needs no lock, and must
-not call back into the queue: it would wait for that lock forever.
+A limiter belongs to one queue, which calls it while it holds its own lock. So a limiter needs no lock, and must not
+call back into the queue: it would wait for that lock forever.
 
-A controller uses `ItemExponential()` unless it is given another. The classic limiter of client-go, which also
-slows down all items together, is `MaxOf(ItemExponential(), Bucket())`.
+A controller uses `ItemExponential()` unless it is given another. The classic limiter of client-go, which also slows
+down all items together, is `MaxOf(ItemExponential(), Bucket())`.
 """
 
 from __future__ import annotations

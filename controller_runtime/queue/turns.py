@@ -197,7 +197,11 @@ class Bands(Generic[T]):
         (self._low if turn.low else self._normal).append(turn)
 
     def raise_to_normal(self, turn: Turn[T]) -> None:
-        """Move a queued turn from the low band to the end of the normal one. The caller has set its `low` to False."""
+        """Move a queued item from the low band to the end of the normal one.
+
+        Args:
+            turn: The item's turn, whose `low` the caller has already set to False.
+        """
         self._low.leave(turn)
         self._normal.append(turn)
 

@@ -84,11 +84,11 @@ class WorkQueue(Generic[T]):
     def add(
         self, item: T, *, low: bool = False, cause: str = "", key: PlainKey | None = None, version: str = ""
     ) -> None:
-        """Hand out `item` as soon as possible. Ignored once the queue is shut down.
+        """Add `item` for the next free worker, unless it is waiting already. Ignored once the queue is shut down.
 
         Args:
-            low: Use the low band, for unchanged items, such as those of an initial list. An addition without it moves
-                the item to the normal band.
+            low: Add it to the low band, for unchanged items, such as those of an initial list. An addition without it
+                moves a waiting item to the normal band.
             cause: The reason, for people: a few words, always the same for the same reason.
             key: Name and namespace of the object that caused the addition, for people; None if no object did.
             version: That object's resourceVersion.
@@ -98,23 +98,23 @@ class WorkQueue(Generic[T]):
                 self._plan(item, now := self._now(), now, low, (cause, key, version, 1))
 
     def add_after(self, item: T, delay: float, *, cause: str = "") -> None:
-        """Hand out `item` once `delay` has passed. Ignored once the queue is shut down.
+        """Add `item` once `delay` has passed. Ignored once the queue is shut down.
 
         If the item is queued or delayed already, the earlier time wins. An item that is being processed from the low
         band is put there again, any other into the normal band, even if it is in the low band now.
 
         Args:
             delay: Seconds from now; zero or less is the same as `add`.
-            cause: As for `add`.
+            cause: The reason, for people; see `add`.
         """
         with self._condition:
             if self._stage is QueueStage.OPEN:
                 self._plan_later(item, now := self._now(), now + delay, cause)
 
     def add_rate_limited(self, item: T, *, at_least: float = 0.0, cause: str = "") -> None:
-        """Hand out `item` again after the delay that the limiter decides. Ignored once the queue is shut down.
+        """Add `item` again after the delay that the rate limiter decides. Ignored once the queue is shut down.
 
-        A failure before the planned retry is due does not count, so that events do not make the delays grow.
+        A call before the planned retry is due does not count as a failure, so that events do not make the delays grow.
 
         Args:
             at_least: The least delay in seconds, such as a server's `Retry-After`.
@@ -176,7 +176,7 @@ class WorkQueue(Generic[T]):
         return Causes(turn.causes) if (turn := self._processing.get(item)) is not None else Causes()
 
     def covered(self, item: T) -> Sequence[PlainVersion]:
-        """Return the object versions that also caused the current processing of `item`, but are not in `causes`."""
+        """Return the object versions that also led to processing `item` now, but for which `causes` has no room."""
         return getattr(self._processing.get(item), "covered", None) or ()  # without the lock, as `causes`
 
     def shut_down(self, drain: bool = False) -> None:

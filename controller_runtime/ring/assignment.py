@@ -14,7 +14,7 @@ from apimachinery.shards import fnv1a64
 from controller_runtime.ring.slots import SLOTS, splitmix64
 
 NOBODY = ""
-"""Stands for the owner of a slot that no member owns."""
+"""The name that stands for the owner of a slot without an owner."""
 
 
 def assigned(members: Mapping[str, int], previous: Sequence[str]) -> tuple[str, ...]:
@@ -45,12 +45,12 @@ def assigned(members: Mapping[str, int], previous: Sequence[str]) -> tuple[str, 
 
 
 def quotas_of(members: Mapping[str, int], held: Mapping[str, int]) -> dict[str, int]:
-    """Return how many slots each member should own: in proportion to its weight, rounded to the sum of all slots.
+    """Return how many slots each member should own: in proportion to its weight, rounded so that the sum is all slots.
 
     Args:
         members: The weight of each member; not empty.
-        held: The number of slots that each owns now. If rounding leaves a slot to which several members are equally
-            entitled, the one that already has a larger number keeps it.
+        held: The number of slots that each member owns now. If rounding leaves a slot to which several members are
+            equally entitled, the member that owns more slots gets it.
     """
     total = sum(members.values())
     quotas = {member: SLOTS * weight // total for member, weight in members.items()}

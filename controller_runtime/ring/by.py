@@ -10,21 +10,25 @@ class RingBy(enum.Enum):
     """The property of a request or its object by which it is assigned to one of the ring's slots."""
 
     NAMESPACE = "namespace"
-    """The namespace of the request: all objects of one namespace have one owner. For tenants, and for work whose
-    effects are counted for a namespace. A cluster-scoped object belongs to the slot of its name."""
+    """The namespace of the request: one replica works for all objects of a namespace. For tenants, and for work whose
+    effects are counted for a namespace. A cluster-scoped object is assigned by its name.
+    """
 
     NAME = "name"
-    """The namespace and name of the request: the objects of one namespace are spread, too."""
+    """The namespace and name of the request, so that the objects of one namespace are spread over the replicas, too."""
 
     UID = "uid"
-    """The uid of the object: as `NAME`, and a server can send each replica its share only. An object that is deleted
-    and created again may then have another owner, who does not wait for the first one."""
+    """The uid of the object: spreads objects like `NAME`, and a server can send each replica only its share of them. An
+    object that is deleted and created again may then be assigned to another replica, which does not wait until the
+    first one has finished.
+    """
 
     OWNER = "owner"
-    """The uid of the object's controller, or its own if nothing controls it: an owner and all that it controls have
-    one owner of their slot, and an object that its controller creates again under its name stays there."""
+    """The uid of the object's controller, or its own if it has none: one replica works for an owner and for all objects
+    that it controls. An object that its controller creates again under the same name stays with that replica.
+    """
 
     @property
     def needs_object(self) -> bool:
-        """Whether the slot depends on the object, so that its key alone is not enough."""
+        """Whether the slot depends on the object itself, so that it cannot be computed from the object's key alone."""
         return self in (RingBy.UID, RingBy.OWNER)

@@ -38,7 +38,7 @@ class _Awaited:
 
 
 class CatchingUp:
-    """Decides which slots may be taken: those for which the caches show the writes of the last owner.
+    """Decides which slots a member may take: those for which its caches show all writes of the slots' last owners.
 
     Sets of slots are bit sets.
 
@@ -49,7 +49,7 @@ class CatchingUp:
         patience: The most seconds to wait for the caches; then the slots are taken anyway.
         on_behind: Called with slots that are taken although a cache may be out of date.
 
-    Threads: the member's.
+    Threads: that of the ring's member.
     """
 
     def __init__(

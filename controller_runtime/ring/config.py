@@ -20,7 +20,7 @@ LONGEST = 63
 
 
 class RingOptions(TypedDict, total=False):
-    """The options of a ring other than its name and namespace; see `RingConfig`."""
+    """The optional fields of a `RingConfig`, for keyword arguments: all but the ring's name and namespace."""
 
     identity: str | None
     weight: int

@@ -13,13 +13,14 @@ from controller_runtime.ring.records import Assignment, Claim
 from controller_runtime.ring.slots import SLOTS, set_of, slots_in
 
 LONG_DEAD = 10
-"""Durations of a lease after which a silent member's lease is deleted. A member that wakes up later begins again; until
-then its lease tells people that it existed."""
+"""The number of lease durations after which a silent member's lease is deleted. A member that continues later begins
+again as a new one; until then its lease tells people that it existed.
+"""
 
 
 @attrs.frozen
 class Sighting:
-    """The lease of another member, and when this member first read it in its current version.
+    """The lease of another member in one version, and when this member first read it.
 
     Attributes:
         member: The identity of the other member.
@@ -45,11 +46,13 @@ class Sighting:
         return self.seen_at + self.duration
 
     def again(self, later: Sighting) -> Sighting:
-        """Return the sighting after a later read, `later`: an unchanged lease keeps the time of its first read."""
+        """Return what is known after a later read: `later`, but an unchanged lease keeps the time of its first read."""
         return self if later.version == self.version else later
 
     def vanished(self, now: float) -> Sighting:
-        """Return the sighting after the first read without the lease, which may have changed until `now`."""
+        """Return the sighting for a lease that is absent at `now`. It may have been renewed until then, so its time is
+        `now`.
+        """
         return attrs.evolve(self, version="", seen_at=now)
 
 
@@ -147,20 +150,18 @@ def next_step(me: Membership, ring: Assignment | None, others: Iterable[Sighting
 
 
 def in_the_way(division: str, ring: Assignment | None, others: Iterable[Sighting], now: float) -> str:
-    """Return a member with another division for which members with this division wait; empty if there is none.
+    """Return the first member because of which members with the division `division` must wait; empty if there is none.
 
-    Members with the division of the published assignment work. Others wait until no claim of those counts: with two
-    divisions at once, some objects would have two owners and others none. Without an assignment, they wait for members
-    that claim slots.
+    A division is the way in which a program assigns objects to slots. With two divisions at once, some objects would
+    have two owners and others none. So only members with the division of the published assignment work, and others wait
+    until those have no valid claims. Without an assignment, members wait for members of other divisions that claim
+    slots.
 
     Args:
         division: The division of the member that may wait.
         ring: The current assignment, or None.
         others: The other members.
         now: The time in monotonic seconds.
-
-    Returns:
-        The name of the first such member in the order of `others`.
     """
     if ring is not None and ring.division == division:
         return ""

@@ -49,7 +49,7 @@ def slot_of_key(by: RingBy, namespace: str, name: str) -> int:
 def selector_of(slots: int) -> str:
     """Return the `shardSelector` for the objects whose uid belongs to `slots`.
 
-    For no slots it selects hardly any object.
+    A selector cannot be empty, so for no slots it selects one of 2^64 hash values, which practically no object has.
     """
     ranges = [(low * _WIDTH, (high + 1) * _WIDTH) for low, high in ranges_of(slots)]
     return shard_selector(UID, ranges or [(0, 1)])
@@ -57,7 +57,7 @@ def selector_of(slots: int) -> str:
 
 @attrs.frozen
 class OwnSlots:
-    """Assigns each object to a slot by the object itself; a `Division`."""
+    """Assigns each object to a slot by its own namespace, name, uid or owner; a `Division`."""
 
     by: RingBy
 
@@ -79,15 +79,17 @@ class OwnSlots:
         return False
 
     def selector(self, slots: int) -> str:
-        """Return the `shardSelector` in a ring by uid, otherwise an empty text: a server only hashes uids."""
+        """Return the `shardSelector` for these slots in a ring by uid, otherwise an empty text: a server can only hash
+        uids.
+        """
         return selector_of(slots) if self.by is RingBy.UID else ""
 
 
 @attrs.frozen
 class OwnersSlots:
-    """Assigns each object to the slot of its controller, which has the kind `owner`; a `Division`.
+    """Assigns each object to the slot of the object that controls it; a `Division`.
 
-    An object without a controller of that kind belongs to no slot.
+    An object without a controller of the kind `owner` belongs to no slot.
     """
 
     by: RingBy

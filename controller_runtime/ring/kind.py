@@ -17,7 +17,9 @@ from controller_runtime.client.client import Client
 from controller_runtime.ring.division import OwnSlots
 
 MOST_GONE = 100_000
-"""Deleted objects that are remembered, at most: a controller whose predicate passes over deletions forgets none."""
+"""The most deleted objects that are remembered. There is a limit because a controller whose predicate skips deletions
+never forgets any.
+"""
 
 
 class _Gone(NamedTuple):
@@ -26,7 +28,9 @@ class _Gone(NamedTuple):
 
 
 class RingKind:
-    """One kind of objects in a ring by uid or owner: finds the slot of an object, also of a deleted one.
+    """Finds the slot of each object of one kind, also of deleted ones, in a ring by uid or owner.
+
+    There the slot depends on the object, and cannot be computed from its key.
 
     Args:
         host: The source of the lock.
@@ -68,7 +72,9 @@ class RingKind:
         return next((cached for store in self._stores if (cached := store.get(key)) is not None), None)
 
     def held(self, key: ObjectKey, slot: int) -> Held:
-        """Return the states of a key in each cache, for work on `slot` to see until its end; see `holding`."""
+        """Return the states of an object in the caches, which work on `slot` continues to see until it ends; see
+        `holding`.
+        """
         states = {store: store.get(key) for store in self._stores}
         return Held(key, states, lambda later: self._division.slot_of(later) == slot)
 
@@ -97,7 +103,10 @@ class RingKind:
         return True
 
     def forget(self, key: ObjectKey, uid: str) -> None:
-        """Forget a deleted object: it was reconciled, another replica owns it, or a new object has its name."""
+        """Forget the deleted object of this key and uid, because its slot is no longer needed.
+
+        It was reconciled, another replica owns its slot, or a new object has its name.
+        """
         with self._lock:
             if self._last(key).uid == uid:
                 self._gone.pop(key, None)

@@ -38,7 +38,7 @@ from controller_runtime.ring.wake import Wake
 log = get_logger(__name__)
 
 SOON = 0.1
-"""Seconds between two turns while work in hand keeps slots that another member waits for."""
+"""Seconds between two updates of the ring while running work keeps slots that another member waits for."""
 
 OnSlots = Callable[[int], None]
 """Called with a set of slots, on the member's thread, with no lock held; it must not wait."""

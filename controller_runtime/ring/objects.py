@@ -164,10 +164,13 @@ class RingObjects:
         return Sighting(name, claim, f"{metadata['uid']}/{metadata['resourceVersion']}/{stamp}", duration, now)
 
     def compare(self, lease: dict[str, Any] | None) -> LeaseWrite | None:
-        """Compare this member's lease, as it was read, with its last write; set `is_as_written`.
+        """Compare this member's lease on the server with what the member last wrote, and set `is_as_written`.
+
+        Args:
+            lease: The lease, as it was just read; None if it is absent.
 
         Returns:
-            The write that reached the server although its answer was lost; None if there is none.
+            An earlier write whose answer was lost, if the lease shows that it was stored after all; otherwise None.
         """
         self._lease = lease
         stamp, claim = _content(lease) if lease is not None else ("", "")

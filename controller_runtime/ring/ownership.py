@@ -25,7 +25,7 @@ _unbound: contextvars.ContextVar[bool] = contextvars.ContextVar("no ring members
 
 
 class Turn:
-    """A piece of work for one slot, such as a reconcile. It is running from its creation to `Ownership.end`.
+    """One piece of work for one slot, such as a reconcile. It is running from its creation to `Ownership.end`.
 
     Attributes:
         slot: The slot. Requests that are sent inside `with turn:` belong to the turn.
@@ -44,7 +44,7 @@ class Turn:
         self.unsure_until = 0.0
 
     def is_of(self, ownership: Ownership) -> bool:
-        """Return whether this turn was made by `ownership`."""
+        """Return whether `ownership` granted this turn, rather than another ring's."""
         return self._ownership is ownership
 
     def __enter__(self) -> None:
@@ -134,7 +134,7 @@ class Ownership:
             _membership.reset(token)
 
     def keep_in_hand(self) -> None:
-        """Keep slots with running work until the membership's deadline: a write of unknown outcome may be theirs."""
+        """Keep slots with running work until the membership's deadline: a write without an answer may be theirs."""
         with self._lock:
             term = self._state[0]
             if term is not None and self._busy:
@@ -213,7 +213,7 @@ class Ownership:
 
 
 def turn_in_hand(ownership: Ownership) -> Turn | None:
-    """Return the turn of this ownership in which the caller runs; None outside of a turn."""
+    """Return the turn in which the caller runs, if `ownership` granted it; otherwise None."""
     turn = _turn.get()
     return turn if turn is not None and turn.is_of(ownership) else None
 

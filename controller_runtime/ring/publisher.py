@@ -17,7 +17,7 @@ log = get_logger(__name__)
 
 
 RESTS = 10
-"""Durations of a lease for which a member that could not publish leaves it to others, before it tries again."""
+"""The number of lease durations for which a member that could not publish leaves publishing to others."""
 
 
 class Publisher:
@@ -40,7 +40,7 @@ class Publisher:
         self._rests_until = -math.inf
 
     def rests(self, now: float) -> bool:
-        """Return whether this member leaves publishing to others at `now`, because it could not publish."""
+        """Return whether this member currently leaves publishing to others, because it could not publish before."""
         return now < self._rests_until
 
     def act(

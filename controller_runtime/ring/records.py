@@ -16,7 +16,7 @@ from controller_runtime.ring.slots import SLOTS, ranges_of, set_of
 RING_LABEL = "controller-runtime/ring"
 """The label of each member's lease; its value is the ring's name."""
 CLAIM = "controller-runtime/ring-claim"
-"""The annotation of a member's lease that says what it claims."""
+"""The annotation of a member's lease that contains its claim: the slots that it owns, and its state."""
 MAP_KEYS = frozenset({"epoch", "incarnation", "owners", "division"})
 """The keys of the data in the ConfigMap of the assignment."""
 
@@ -132,7 +132,11 @@ class Assignment:
 
     @classmethod
     def of(cls, data: Mapping[str, str], uid: str = "") -> Self:
-        """Return the assignment in the data of a ConfigMap with this uid.
+        """Return the assignment in the data of a ConfigMap.
+
+        Args:
+            data: The data.
+            uid: The uid of the ConfigMap.
 
         Raises:
             ValueError: The data is not an assignment.

@@ -25,11 +25,11 @@ _REVIEWS: Resource[Any] = Resource(
     "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
 )
 AGAIN = 600.0
-"""Seconds after which the rights are looked at again: a role may be changed while the program runs."""
+"""Seconds between two reviews of the rights: a role may be changed while the program runs."""
 SOON = 30.0
-"""Seconds after which they are looked at again while one of them is missing, or an answer was."""
+"""Seconds until the next review while a right is missing, or the server did not answer."""
 PATIENCE = 10.0
-"""Seconds that one answer may take."""
+"""The timeout of one request, in seconds."""
 
 
 class _ReviewStatus(msgspec.Struct, gc=False):

@@ -99,7 +99,7 @@ def objects_role_name(ring: str) -> str:
 
 
 def advice(ring: str, namespace: str) -> str:
-    """Return the remedy if a member lacks the rights of its Role."""
+    """Return a sentence for people whose program lacks the rights of a ring's Role: which Role and binding to apply."""
     return (
         f"a member of a ring needs the Role {role_name(ring)} in the namespace {namespace}, which "
         "`python -m controller_runtime manifests PROGRAM --ring` makes: apply it"
@@ -107,7 +107,7 @@ def advice(ring: str, namespace: str) -> str:
 
 
 def advice_on_objects(ring: str) -> str:
-    """Return the remedy if a member lacks the right to get objects by name."""
+    """Return a sentence for people whose program lacks the right to get objects by name: which role to apply."""
     return (
         "a member of a ring by uid or owner asks whether an object is gone, for which it needs the role "
         f"{objects_role_name(ring)}, which `python -m controller_runtime manifests PROGRAM --ring` makes: apply it"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reconciler that a ring makes of another one: it passes over the requests of slots that are not owned."""
+"""The reconciler that a ring makes of another one: it skips the requests of slots that this replica does not own."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SharedReconciler(Reconciler):
 
     @property
     def is_shared(self) -> bool:
-        """See `Reconciler.is_shared`."""
+        """True, since this reconciler works only for this replica's slots; see `Reconciler.is_shared`."""
         return True
 
     def metrics(self) -> Iterable[Metric]:
@@ -56,9 +56,10 @@ class SharedReconciler(Reconciler):
         return self._inner.metrics()
 
     def reconcile(self, request: Request) -> Result:
-        """Reconcile the request if its slot is owned. An object that exists at the beginning is visible until the end.
+        """Reconcile the request if this replica owns its slot; otherwise return at once.
 
-        A plan (`--plan`) shows the work of all replicas, so then all requests are reconciled.
+        An object that exists at the beginning stays visible until the end, even if it is deleted meanwhile. A plan
+        (`--plan`) shows the work of all replicas, so then all requests are reconciled.
         """
         if is_planning():
             return self._inner.reconcile(request)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The other members of a ring, as the looks of one member have shown them."""
+"""The leases of a ring's other members, as one member has read them so far."""
 
 from __future__ import annotations
 
@@ -54,5 +54,5 @@ class Sightings:
         return [*self._known.values()]
 
     def next_end(self, now: float) -> list[float]:
-        """Return the times (monotonic seconds) at which claims that count now will expire."""
+        """Return the times at which the claims that are valid now expire, in monotonic seconds."""
         return [each.expires_at for each in self._known.values() if each.expires_at > now]

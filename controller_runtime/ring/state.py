@@ -14,7 +14,7 @@ from controller_runtime.ring.send_time import SendTime
 
 @attrs.frozen
 class New:
-    """A member whose first claim the server has not stored yet, so it owns nothing.
+    """The state of a member whose first claim the server has not stored yet, so it owns nothing.
 
     Attributes:
         claim: The claim to begin with. Its slots are those of an earlier membership for which a write may still reach
@@ -56,21 +56,21 @@ class Joined:
 
 @attrs.frozen
 class Member(Joined):
-    """A member that renews its claim, gives slots to others, and takes others."""
+    """The state of a member that renews its claim, gives slots to others, and takes others."""
 
     text: ClassVar[str] = "member"
 
 
 @attrs.frozen
 class Leaving(Joined):
-    """A stopping member, which takes no slots, and gives its slots back as their work ends."""
+    """The state of a stopping member, which takes no slots, and gives its slots back as their work ends."""
 
     text: ClassVar[str] = "leaving"
 
 
 @attrs.frozen
 class Left:
-    """`run` has ended, or is about to.
+    """The state of a member that has stopped: `run` has ended, or is about to.
 
     Attributes:
         claim: The claim in which the member left.

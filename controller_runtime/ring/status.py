@@ -14,23 +14,29 @@ from controller_runtime.ring.decision import Sighting
 from controller_runtime.ring.slots import ALL, count, slots_in
 
 GAPS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
-"""Bounds of the buckets for gaps: a hand-over takes up to two, a dead member's slots are free after five to ten."""
+"""The bounds of the buckets for gaps, in seconds. A hand-over takes up to two, and the slots of a dead member are free
+after five to ten.
+"""
 
 TAKEN, GIVEN, LOST, BEHIND = "taken", "given", "lost", "behind"
-"""How the slots of a member change: another's became ours, ours another's, our membership was over, or slots were taken
-with a cache that may not show the writes of their last owner, in a ring that waits for those (`prepare`)."""
+"""The changes of slots that are counted: taken from another member, given to another one, or lost because the
+membership was over. `BEHIND` counts taken slots for which a cache may not show the writes of their last owner, in a
+ring that waits for those (`prepare`).
+"""
 
 
 @attrs.frozen
 class RingCounts:
-    """The current observations of a member, and its counts so far.
+    """The current observations of a ring's member, and its counts so far.
+
+    The ring divides all objects into 256 slots, and each slot has one owner among the members.
 
     Attributes:
         members: The number of slots that each live member claims, this one included.
         unclaimed: The number of slots that no member claims.
         turn_age: Seconds since the last successful update of the ring, or since the member was made.
-        changes: How many slots it has taken, given back and lost.
-        gaps: For each taken slot, the seconds since another member may have owned it, if one was seen.
+        changes: How many slots this member has taken, given back and lost.
+        gaps: For each slot that this member took from another one, the seconds since that one may last have owned it.
     """
 
     members: Mapping[str, int]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fencing tokens: what a store outside of the cluster compares to refuse the writes of an earlier owner."""
+"""Fencing tokens: numbers by which a store outside of the cluster refuses the writes of a former owner."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RingToken:
 
     @property
     def order(self) -> tuple[int, int]:
-        """The numbers to compare.
+        """The numbers by which to compare two tokens: that of a later owner is greater.
 
         They also order the tokens of two ConfigMaps of a ring, because a new one has a greater incarnation.
         """

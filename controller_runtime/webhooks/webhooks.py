@@ -119,12 +119,12 @@ class Webhooks:
             self._tally.add(path)
 
     def serve(self, serving: WebhookServing) -> None:
-        """Set that the webhooks are served over TLS while the manager runs.
+        """Serve the webhooks over TLS while the manager runs.
 
-        Otherwise they can only be called in process.
+        Without this call, only code of this process can call them.
 
         Raises:
-            UsageError: They are served already, or `installed` is used together with `folder`.
+            UsageError: They are served already, or `serving` sets both `installed` and `folder`.
         """
         if self._is_serving:
             raise UsageError("webhooks are served already")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chain of admission: the steps in the order of a real server, without those that are switched off.
+"""The chain of admission: the steps in the order of a real API server, without those that are switched off.
 
 New steps have their place before `ResourceQuota`: a quota counts what the others have let through.
 """

@@ -36,7 +36,11 @@ class TaintNodesByCondition(Step):
 
 
 class StorageObjectInUseProtection(Step):
-    """Adds the finalizers that protect claims and volumes in use; the server removes them when they are unused."""
+    """Adds a finalizer to new claims, volumes and attributes classes, so that they are not deleted while they are in
+    use.
+
+    The server removes the finalizer when the object is no longer used.
+    """
 
     name = "StorageObjectInUseProtection"
     kinds = (CLAIM, VOLUME, ATTRIBUTES_CLASS)

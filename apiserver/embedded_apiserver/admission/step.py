@@ -169,7 +169,7 @@ class Step:
         around: The other parts of the server that the step may use.
 
     Attributes:
-        name: The name by which a real server switches the step on and off.
+        name: The name by which a real API server switches the step on and off.
         kinds: The kinds to whose writes the step applies; None for all kinds.
         operations: The operations to which the step applies.
         subresources: The subresources to whose writes the step applies as well; None for all.

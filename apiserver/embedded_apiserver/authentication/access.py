@@ -150,7 +150,7 @@ class Access:
 def _bearer_token(header: str) -> str:
     """Return the token in an `Authorization` header; empty if there is none, as in a header of another scheme.
 
-    Like a real server, it takes the text between the first two spaces, and none if there are two in a row.
+    Like a real API server, it takes the text between the first two spaces, and none if there are two in a row.
     """
     scheme, *rest = header.strip().split(" ", 2)
     return rest[0] if rest and scheme.lower() == "bearer" else ""

@@ -194,7 +194,7 @@ def _key_problem(key: str) -> str:
 
 
 def _in_go(user: User) -> str:
-    """Return a user as Go shows the structure, which is the text of a real server."""
+    """Return a user as Go shows the structure, which is the text of a real API server."""
     groups = "{" + ", ".join(map(quoted, user.groups)) + "}" if user.groups else "(nil)"
     pairs = (f"{quoted(key)}:[]string{{{', '.join(map(quoted, user.extra[key]))}}}" for key in sorted(user.extra))
     extra = "{" + ", ".join(pairs) + "}" if user.extra else "(nil)"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ISSUER = "https://kubernetes.default.svc"
 """The issuer of the tokens, and the audience of those that the server itself accepts."""
 LEEWAY = 60.0
-"""Seconds by which clocks may differ: a token is accepted until this long after its expiry, as by a real server."""
+"""Seconds by which clocks may differ: a token is accepted until this long after its expiry, as by a real API server."""
 
 # Verified tokens that are remembered: to verify a signature takes ten times as long as a small request.
 _MOST_VERIFIED = 1024
@@ -28,7 +28,7 @@ _ALGORITHM = "ES256"
 
 
 class InvalidToken(Exception):
-    """A bearer token is not accepted; the message gives the reason, where possible in a real server's words."""
+    """A bearer token is not accepted; the message gives the reason, where possible in a real API server's words."""
 
 
 class Reference(msgspec.Struct, frozen=True):

@@ -89,7 +89,7 @@ def uncovered(owned: Sequence[Rule], wanted: Iterable[Rule]) -> Told[Rule]:
     their names, because a rule of 1 KiB can contain millions of permissions. `more` then reports that there may be
     others.
 
-    Their number and order are those of a real server.
+    Their number and order are those of a real API server.
 
     Raises:
         StatusError: 413, the comparison takes more than `MOST_COMPARED` steps.

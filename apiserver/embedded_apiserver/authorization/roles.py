@@ -22,7 +22,7 @@ _SUBJECTS = 1 << 20
 
 
 class Unresolved(Exception):
-    """The role of a binding does not exist, or has an unsupported kind; the message is that of a real server."""
+    """The role of a binding does not exist, or has an unsupported kind; the message is that of a real API server."""
 
     def __init__(self, message: str, *, is_missing: bool) -> None:
         super().__init__(message)

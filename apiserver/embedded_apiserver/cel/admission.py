@@ -20,10 +20,10 @@ VARIABLES = "variables"
 
 
 class NotCompiled(ValueError):
-    """An expression does not compile, or its result has a wrong type; the message is that of a real server.
+    """An expression does not compile, or its result has a wrong type; the message is that of a real API server.
 
     Attributes:
-        is_internal: True if a real server reports it as an internal error.
+        is_internal: True if a real API server reports it as an internal error.
     """
 
     def __init__(self, message: str, is_internal: bool = False) -> None:
@@ -148,7 +148,8 @@ def admission_environment(
 def with_policy_variables(environment: Environment, variables: Mapping[str, Type]) -> Environment:
     """Return an environment that also has the variables of a policy that have been compiled so far.
 
-    As on a real server, the type of a variable is known only if it is a simple type, or a list or map of simple types.
+    As on a real API server, the type of a variable is known only if it is a simple type, or a list or map of simple
+    types.
     """
     known = {name: _carried(of) for name, of in variables.items()}
     return environment.with_variables({VARIABLES: _object("variables", **known)})

@@ -84,7 +84,7 @@ def _needs_check(operand: object, wanted: Type) -> bool:
 
 
 def _folded(node: Call, operands: list[Code], code: Code) -> Code:
-    """Return the value of a conversion of a literal, which a real server computes once, too."""
+    """Return the value of a conversion of a literal, which a real API server computes once, too."""
     if node.function in _FOLDED and len(operands) == 1 and operands[0].literal:
         try:
             return constant(code.run(Frame({}, 0, 2**63, current_meter())))

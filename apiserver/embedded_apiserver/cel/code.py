@@ -54,7 +54,8 @@ class Code(NamedTuple):
         run: A function that returns the value of the part, and adds those costs that depend on values or on the
             evaluated branches.
         cost: The fixed cost of the part, which the caller of `run` adds.
-        literal: True if the value is constant; it is then in `value`.
+        literal: True if the part is a constant.
+        value: The value of the constant; meaningless if the part is not a constant.
     """
 
     run: Run

@@ -91,7 +91,7 @@ class Environment:
         structures: A function that returns the object type with a name, for expressions that construct objects; None if
             they cannot.
         homogeneous: True if all elements of a list literal, or keys and values of a map literal, must have one type, as
-            on a real server.
+            on a real API server.
         binds: True for the macro `cel.bind`, which names the value of a subexpression.
 
     Threads: any.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The faults of an expression, and errors of its evaluation; in the words of cel-go, which a real server passes on."""
+"""The faults of an expression and the errors of its evaluation, in the words of cel-go, which API servers use."""
 
 from __future__ import annotations
 

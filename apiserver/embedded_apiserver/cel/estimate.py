@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The static estimate: the least and the most that an evaluation can cost, from the sizes that types have.
 
-It follows cel-go's, whose numbers are those that a real server refuses rules by.
+It follows cel-go's, whose numbers are those that a real API server refuses rules by.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class _Estimator:
         return found
 
     def _declared_size(self, path: Path) -> Range | None:
-        """Return the size that the type at a path has by its declaration; without one it is 0, as on a real server.
+        """Return the size that the type at a path has by its declaration; without one it is 0, as on a real API server.
 
         There, a path begins at `self` whatever its first part is: also that of the elements of a computed list.
         """

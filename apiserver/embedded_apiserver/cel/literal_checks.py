@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of literals that a real server makes once the types fit: they would fail whenever they are evaluated."""
+"""Checks of literals that a real API server makes once the types fit: they would fail whenever they are evaluated."""
 
 from __future__ import annotations
 

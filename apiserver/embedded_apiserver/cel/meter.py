@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The count of the steps that expressions take, before they take them.
 
-Clients see the costs of a real server, which are counted after a call and for each policy or rule only. So they bound
-neither the time nor the memory of one request; this count does both, next to them.
+Clients see the costs of a real API server, which are counted after a call and for each policy or rule only. So they
+bound neither the time nor the memory of one request; this count does both, next to them.
 """
 
 from __future__ import annotations

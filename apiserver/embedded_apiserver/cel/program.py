@@ -22,7 +22,7 @@ from embedded_apiserver.cel.types import Type
 from embedded_apiserver.cel.values import Value
 
 PER_CALL_LIMIT = 1_000_000
-"""The most that one evaluation may cost; that of a real server."""
+"""The most that one evaluation may cost; that of a real API server."""
 
 
 _STEPS_OF_CHARACTER = 40

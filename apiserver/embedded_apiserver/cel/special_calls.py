@@ -60,7 +60,7 @@ def _order(node: Call, operands: list[Code]) -> Code | None:
 
 
 def _membership(node: Call, operands: list[Code]) -> Code | None:
-    """Return the search in a list of literals, which a real server makes a set of: it costs nothing."""
+    """Return the search in a list of literals, which a real API server makes a set of: it costs nothing."""
     one, other = operands
     if not other.literal or not isinstance(other.value, list):
         return None
@@ -103,7 +103,7 @@ def _match(node: Call, operands: list[Code]) -> Code | None:
 
 
 def _search(node: Call, operands: list[Code]) -> None:
-    """Refuse an invalid pattern before the first evaluation, as a real server does."""
+    """Refuse an invalid pattern before the first evaluation, as a real API server does."""
     if operands[1].literal and isinstance(operands[1].value, str):
         try:
             current_meter().pattern(operands[1].value)

@@ -173,7 +173,7 @@ def counting(meter: Meter, arguments: Sequence[Value]) -> None:
 
 
 LONGEST_RANGE = 1_000_000
-"""Numbers of a range; a real server cancels a call that costs more."""
+"""Numbers of a range; a real API server cancels a call that costs more."""
 
 
 def are_hashed(*lists: Sequence[Value]) -> bool:

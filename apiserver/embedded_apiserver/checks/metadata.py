@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checks of `metadata` for all kinds.
 
-Causes have the words and the fields of a real server, because clients show and match them.
+Causes have the words and the fields of a real API server, because clients show and match them.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ def _common_causes(metadata: Mapping[str, Any], before: Mapping[str, Any]) -> It
 def updated_metadata_causes(
     kind: Kind, before: Mapping[str, Any], metadata: Mapping[str, Any], sent: Mapping[str, Any], subresource: str
 ) -> Iterator[Cause]:
-    """Return the validation errors of updated metadata, each as often as a real server reports it.
+    """Return the validation errors of updated metadata, each as often as a real API server reports it.
 
-    A real server checks the metadata of an update by general rules, and then once or twice more by the rules of the
+    A real API server checks the metadata of an update by general rules, and then once or twice more by the rules of the
     kind.
 
     Args:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registers the versions of custom kinds as API services, which a real server does in its aggregator.
+"""Registers the versions of custom kinds as API services, which a real API server does in its aggregator.
 
 Those of built-in groups are among the recorded objects: they are put there once, at the start, and anyone may delete
 them. Those of definitions are kept: each served version of a group has one as long as a definition serves it.

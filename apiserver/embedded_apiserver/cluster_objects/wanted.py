@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objects of a cluster that the server keeps in place, as a real server and its controllers make them."""
+"""The objects of a cluster that the server keeps in place, as a real API server and its controllers make them."""
 
 from __future__ import annotations
 

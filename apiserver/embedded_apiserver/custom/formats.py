@@ -18,7 +18,7 @@ Check = Callable[[str], bool]
 
 
 def normalized(name: str) -> str:
-    """Return a format's name without dashes, because a real server ignores them: `date-time` becomes `datetime`."""
+    """Return a format's name without dashes, because a real API server ignores them: `date-time` becomes `datetime`."""
     return name.replace("-", "")
 
 
@@ -80,13 +80,13 @@ FORMATS: Mapping[str, Check] = {
 """The checks of formats, by normalized name."""
 
 UNCHECKED = ("bsonobjectid", "creditcard", "hexcolor", "isbn", "isbn10", "isbn13", "password", "rgbcolor", "ssn")
-"""Formats that a real server checks, too. Here, each string is accepted."""
+"""Formats that a real API server checks, too. Here, each string is accepted."""
 
 _NUMBERS = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
 def is_known(type_: str, format_: str) -> bool:
-    """Return whether a real server knows a format for values of a type. For an unknown format it sends a warning."""
+    """Return whether a real API server knows a format for values of a type. For an unknown one it sends a warning."""
     if type_ in ("", "string"):
         return normalized(format_) in (*FORMATS, *UNCHECKED)
     return format_ in _NUMBERS.get(type_, ())

@@ -23,10 +23,10 @@ _MARK = "apiVersion"  # names the version of a stored object
 
 
 def opened(kind: Kind, obj: Object) -> Object:
-    """Return a stored object in the form of the kind's version, for reads and as the basis of writes.
+    """Convert a stored object to the version of `kind`, for reads and as the basis of writes.
 
-    An object stored under an older schema gets the defaults of the current schema, and loses fields that the schema
-    does not have.
+    An object of a built-in kind is returned unchanged. An object that was stored under an older schema gets the
+    defaults of the current schema, and loses fields that the schema does not have.
 
     Raises:
         StatusError: 500, the conversion webhook fails.
@@ -84,12 +84,14 @@ def _converted(kind: Kind, objects: Sequence[Object]) -> list[Object]:
 
 
 def closed(kind: Kind, obj: Object, *, prune: bool = False) -> Object:
-    """Return a written object in the form to be stored; the reverse of `opened`.
+    """Convert a written custom object to the storage version of its kind, and return it as it is stored.
+
+    An object of a built-in kind is returned unchanged. `opened` does the reverse.
 
     Args:
-        kind: The kind of the object.
-        obj: The object.
-        prune: True if the object may have null fields, and fields that its kind does not have; they are removed.
+        kind: The kind of the object, in the version of the request.
+        obj: The object in that version.
+        prune: True to remove null fields, and fields that the schema of the kind does not have.
 
     Raises:
         StatusError: 500, the conversion webhook fails.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The validation errors of numbers by a schema. As in a real server, whole numbers have bounds cut to whole ones.
+"""The validation errors of numbers by a schema. As in a real API server, whole numbers have bounds cut to whole ones.
 
 So `minimum: 0.5` of a `number` accepts a 0 that was sent without a fraction, and in an `integer` refuses each value.
 """
@@ -14,14 +14,14 @@ from embedded_apiserver.typed.go_values import plain
 from embedded_apiserver.typed.paths import Path
 
 NOWHERE = "<nil>"
-"""The field that a real server names for causes of combined schemas and of the ranges of numbers."""
+"""The field that a real API server names for causes of combined schemas and of the ranges of numbers."""
 
 _BITS = {"int32": 31}
 _NEAR = 1e-9  # by which a quotient of floats may be off a whole number
 
 
 def number_causes(schema: Raw, value: float, path: Path) -> Iterator[Cause]:
-    """Return the validation errors of a number by the bounds and `multipleOf` of its schema, in a real server's
+    """Return the validation errors of a number by the bounds and `multipleOf` of its schema, in a real API server's
     order.
     """
     if not _is_in_range(schema, value):

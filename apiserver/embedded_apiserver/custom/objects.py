@@ -124,7 +124,7 @@ def _scale_causes(kind: Kind, obj: Object, subresource: str = "") -> Iterator[Ca
 def _with_rules(
     definition: Definition, causes: Iterable[Cause], judge: Callable[[RuleNode], Iterator[Cause]]
 ) -> Iterator[Cause]:
-    """Add the causes by the rules in CEL or, as a real server does, that a cause prevented their evaluation."""
+    """Add the causes by the rules in CEL or, as a real API server does, that a cause prevented their evaluation."""
     is_blocked = False
     for cause in causes:
         is_blocked = is_blocked or cause.reason in _BLOCKING

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The validation errors of the keywords of an OpenAPI schema in a definition, in the order of a real server.
+"""The validation errors of the keywords of an OpenAPI schema in a definition, in the order of a real API server.
 
 Whether the schema is structural is another question, which `schema_structure` answers.
 """

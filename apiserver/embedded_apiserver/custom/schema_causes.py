@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The validation errors of a value by an OpenAPI schema, in the words of a real server.
+"""The validation errors of a value by an OpenAPI schema, in the words of a real API server.
 
 A part that an update does not change is not checked again (ratcheting): the schema may have become stricter since the
 object was stored, and an update of another field must still succeed.
@@ -92,7 +92,7 @@ def _types_of(schema: Raw) -> tuple[str, ...]:
 def _wrong_type(schema: Raw, value: Any) -> tuple[str, str] | None:
     """Return the type that a schema wants and the one that a value has; None if the value is accepted.
 
-    In the validator of a real server a format outranks the type: of a text with a format, each list is accepted.
+    In the validator of a real API server a format outranks the type: of a text with a format, each list is accepted.
     """
     types, name = _types_of(schema), _TYPES[type(value)]
     if value is None:

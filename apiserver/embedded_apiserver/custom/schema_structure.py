@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The validation errors of an OpenAPI schema in a definition: it has to be structural, as on a real server.
+"""The validation errors of an OpenAPI schema in a definition: it has to be structural, as on a real API server.
 
 In a structural schema each value has a type outside `allOf`, `anyOf`, `oneOf` and `not`, which may only restrict
 values. So one walk is enough to prune unknown fields and to fill in defaults.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The validation errors of a custom resource definition, with the words and the fields of a real server.
+"""The validation errors of a custom resource definition, with the words and the fields of a real API server.
 
 A cause in a part that all versions share, such as the schema, is reported once, at a field of `spec` instead of a field
 of each version: in the older API `v1beta1`, that is where the part was, the schema in `spec.validation`.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A limit on the computation that one request may cause with a schema, and paths that are cheap to build.
 
-A schema and an object of 3 MB each can ask for billions of comparisons. A real server carries them out; this one shares
-its process with the tests of a user, and refuses the request with 413.
+A schema and an object of 3 MB each can ask for billions of comparisons. A real API server carries them out; this one
+shares its process with the tests of a user, and refuses the request with 413.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ Raw = Mapping[str, Any]
 
 
 class Descriptions(msgspec.Struct):
-    """The descriptions in a real server's OpenAPI documents.
+    """The descriptions in a real API server's OpenAPI documents.
 
     Attributes:
         definitions: The descriptions by definition and field; an empty field name stands for the definition itself.

@@ -78,7 +78,7 @@ def aggregated_document(kinds: Kinds, path: str) -> dict[str, Any] | None:
 def is_served(kinds: Kinds, path: str) -> bool:
     """Return whether `path` is below the path of a served group, whether or not its further parts exist.
 
-    For a group with custom kinds alone, it must be below a served version, as in a real server.
+    For a group with custom kinds alone, it must be below a served version, as in a real API server.
     """
     match path.split("/")[1:]:
         case ["api", _, *_]:
@@ -165,7 +165,7 @@ def _aggregated(kind: Kind) -> dict[str, Any]:
 def _response_kind(answered: Kind, kind: Kind) -> dict[str, str]:
     """Return the kind of the responses.
 
-    As in a real server, group and version are empty for a built-in kind if they are those of the resource.
+    As in a real API server, group and version are empty for a built-in kind if they are those of the resource.
     """
     if answered.api_version == kind.api_version and kind.definition is None:
         return {"group": "", "version": "", "kind": answered.kind}

@@ -19,8 +19,8 @@ Raw = Mapping[str, Any]
 
 
 def swagger_definition(raw: Raw) -> dict[str, Any]:
-    """Return a definition converted to OpenAPI v2: without defaults, as in a real server, and without `allOf` around
-    references.
+    """Return a definition converted to OpenAPI v2: without defaults, as in a real API server, and without `allOf`
+    around references.
     """
     made: dict[str, Any] = {}
     for name, value in raw.items():

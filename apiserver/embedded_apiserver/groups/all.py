@@ -55,7 +55,7 @@ def _place(kind: Kind) -> tuple[object, ...]:
 
 
 KINDS = Kinds(sorted(_ALL, key=_place))
-"""The kinds in the order of a real server's discovery documents: groups, versions, and names within a version."""
+"""The kinds in the order of a real API server's discovery documents: groups, versions, and names within a version."""
 
 # Until this gate is on, the name of a service begins with a letter.
 _RELAXED_SERVICE_NAMES = "RelaxedServiceNameValidation"

@@ -49,7 +49,7 @@ class Checks(NamedTuple):
 
 
 UNCHECKED = Checks()
-"""The checks of a kind of which a real server checks the metadata only."""
+"""The checks of a kind of which a real API server checks the metadata only."""
 
 
 def of_spec(rule: New, *changes: Change, status: Change = nothing) -> Checks:

@@ -26,7 +26,7 @@ T = TypeVar("T")
 _KINDS = 512
 
 SCHEME = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
-"""The place of the code in a real server that knows most built-in kinds."""
+"""The place of the code in a real API server that knows most built-in kinds."""
 
 
 class Conversion(Protocol):
@@ -70,25 +70,26 @@ class Kind:
         names_known_fields: True if the error for an unsupported field selector lists the supported fields.
         unknown_field: The error message for an unsupported field in a selector, if it is special for the kind;
             otherwise empty.
-        scheme: The source file of a real server that its error messages for unknown kinds name; empty for the usual
+        scheme: The source file of a real API server that its error messages for unknown kinds name; empty for the usual
             message.
-        place: The path in a real server's etcd, for error messages; empty if it is the plural.
-        is_cached: False if a real server reads objects of the kind from etcd and not from its cache.
+        place: The path in a real API server's etcd, for error messages; empty if it is the plural.
+        is_cached: False if a real API server reads objects of the kind from etcd and not from its cache.
         creates_by_status: True if a PUT or an apply of the status creates the object if it does not exist.
-        tableless: The subresources for which a real server returns no tables.
-        hashed_version: The API version for discovery's `storageVersionHash`, the oldest that a real server can read;
-            empty for `version`.
-        hidden_annotation: An annotation that is left out when only metadata is requested, because a real server stores
-            it as a field.
+        tableless: The subresources for which a real API server returns no tables.
+        hashed_version: The API version for discovery's `storageVersionHash`, the oldest that a real API server can
+            read; empty for `version`.
+        hidden_annotation: An annotation that is left out when only metadata is requested, because a real API server
+            stores it as a field.
         template: The path of the object's pod template; empty if it has none.
         orphaning: The warning for a deletion without a propagation policy that orphans the dependents; empty if there
             is none.
         policy: The effects of a write on the parts of an object.
         checks: The validation rules, without those of the metadata; for a custom kind they follow from its definition.
-        metadata: The further validations of changed metadata by a real server, in their order: `w` is that of all
+        metadata: The further validations of changed metadata by a real API server, in their order: `w` is that of all
             metadata, `u` that of an update; `m` and `g` are the same, but allow finalizers without a domain.
         status_metadata: Like `metadata`, for a write of a subresource.
-        cells: The functions for the cells of tables, by column; None if a real server has no table code for the kind.
+        cells: The functions for the cells of tables, by column; None if a real API server has no table code for the
+            kind.
         row_conditions: A function that returns the conditions of an object's table row; None if rows have none.
         row_order: A function that returns the sort key of an object's table row; None for the order of the list.
         stored_as: The kind in whose form its objects are stored, if that has another group or API version; otherwise

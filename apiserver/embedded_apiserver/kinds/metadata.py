@@ -20,8 +20,8 @@ METADATA_ORDER = (
     "finalizers",
     "managedFields",
 )
-"""The order in which a real server encodes them. Only plain texts stand before `resourceVersion`; `stored.py`
-finds an object's version by that."""
+"""The order in which a real API server encodes them. Only plain texts stand before `resourceVersion`; `stored.py` finds
+an object's version by that."""
 
 CLIENT_METADATA = ("generateName", "labels", "annotations", "ownerReferences", "finalizers")
 """The fields that a client may write."""

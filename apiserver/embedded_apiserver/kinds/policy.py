@@ -118,7 +118,12 @@ class Policy:
     shown_form: Callable[[Object], Object] = _itself
 
     def create(self, obj: Object) -> Object:
-        """Return a new object, whose metadata is complete, with the fields that the server adds."""
+        """Return a new object with the fields that the server sets: its generation, its initial status, and those of
+        `created`.
+
+        Args:
+            obj: The object; its metadata must be complete except for the generation.
+        """
         if self.generation is not None and self.first_generation:
             obj = {**obj, "metadata": {**obj["metadata"], "generation": self.first_generation}}
         return self.created(obj if self.status is None else {**obj, "status": {**self.status}})

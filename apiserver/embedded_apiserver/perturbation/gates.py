@@ -42,7 +42,7 @@ class Gate:
         return watch if self.is_open else HeldWatch(watch, self, on_ready)
 
     def enter(self, watch: HeldWatch) -> None:
-        """Add a stalled watch."""
+        """Add a watch that the gate now holds back; `open` lets it continue."""
         self._waiting[watch] = None
 
     def leave(self, watch: HeldWatch) -> None:

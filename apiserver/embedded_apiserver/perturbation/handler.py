@@ -25,15 +25,16 @@ LATE = 2.0
 
 
 class PerturbedHandler:
-    """An `api.http.Handler` that perturbs one client once, and passes all other requests on.
+    """An `api.http.Handler` that causes one fault for one client, and passes all other requests on unchanged.
 
-    Writes and changes are counted from the client's first request on.
+    The plan names the client, and the write or change at which the fault happens. Writes and changes are counted from
+    the client's first request on.
 
     Args:
         host: The source of time, locks and threads.
         server: The server.
         inner: Answers the requests: the server, or a handler around it.
-        plan: The perturbation.
+        plan: The fault, its client and its time.
         restart: A function that ends the client's process and starts another one; it may block. Until it returns, all
             requests of the client lose their connections.
         say: A function that is called with a one-line message about each event.

@@ -112,8 +112,8 @@ class Kubelet:
         """Return a connection that reports the error `why` for a command without a kubelet; None if the client does not
         offer v5.
 
-        With the subprotocol v5, a real server accepts the connection before it connects to the kubelet; with older ones
-        it does not.
+        With the subprotocol v5, a real API server accepts the connection before it connects to the kubelet; with older
+        ones it does not.
         """
         if commands.PROTOCOLS[0] not in offered(request):
             return None

@@ -21,7 +21,9 @@ class Killed(BaseException):
 
 
 class Life:
-    """The state of a process: whether it must end, and its exit status. The condition of its link guards it.
+    """The state of a process: whether it must end, and its exit status.
+
+    The condition variable `link.condition` guards it.
 
     Args:
         link: The connection of the process.

@@ -39,11 +39,13 @@ OR_ARRAY, OR_BOOL, OR_STRINGS = (f"{_EXTENSIONS}JSONSchemaPropsOr{name}" for nam
 
 
 class Either(NamedTuple):
-    """The field numbers of a message for which JSON has the value of one of two fields.
+    """The two field numbers of a protobuf message that holds one of two values, where JSON has just that value.
+
+    For example, JSON has a schema or `true` in `additionalProperties`; the message has a field for each.
 
     Attributes:
         schema: The number of the field with a nested schema.
-        other: The number of the alternative field, with schemas, strings or a boolean.
+        other: The number of the field for the other value: schemas, strings or a boolean.
     """
 
     schema: int

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encoding of objects as the messages that a real server sends, byte for byte.
+"""Encoding of objects as the messages that a real API server sends, byte for byte.
 
-The real server's encoder writes the fields by number, entries of maps by key, and each field but a pointer, list
-or map even if the object lacks it. Fields of an object that its message does not have are left out.
+The real API server's encoder writes the fields by number, entries of maps by key, and each field but a pointer, list or
+map even if the object lacks it. Fields of an object that its message does not have are left out.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Layout:
         columns: The columns.
         conditions: A function that returns the conditions of an object's row; None if rows have none.
         has_empty_rows: True if `rows` of a table without objects is an empty list. If False it is null, as for kinds
-            for which a real server has no table code.
+            for which a real API server has no table code.
         order: A function that returns the sort key of an object's row; None for the order of the list.
     """
 

@@ -20,7 +20,7 @@ _ASKED: Mapping[str, str] = {
     "scheduler": "https://127.0.0.1:10259/healthz",
     "controller-manager": "https://127.0.0.1:10257/healthz",
 }
-"""The components that listen at a port of their own, as on a real server."""
+"""The components that listen at a port of their own, as on a real API server."""
 _STORAGE = "etcd-0"
 """The storage, which is part of this server: as long as it answers, it works."""
 _TIMEOUT = 20.0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lists: the resourceVersion that a list shows, and its pages, which all show the same one.
 
-A resourceVersion that does not exist yet is refused at once. A real server first waits up to three seconds; here that
-would block the caller's thread, and clients repeat the request in either case.
+A resourceVersion that does not exist yet is refused at once. A real API server first waits up to three seconds; here
+that would block the caller's thread, and clients repeat the request in either case.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metrics of the server at `/metrics`, in the text form of Prometheus, under a real server's names."""
+"""The metrics of the server at `/metrics`, in the text form of Prometheus, under a real API server's names."""
 
 from __future__ import annotations
 

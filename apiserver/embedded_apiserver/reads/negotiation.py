@@ -109,14 +109,14 @@ def only_accepted(offered: Sequence[str]) -> StatusError:
 
 
 def is_unknown_type(error: StatusError) -> bool:
-    """Return whether `error` refuses a media type that no handler of a real server supports."""
+    """Return whether `error` refuses a media type that no handler of a real API server supports."""
     return error.message.startswith(("406: ", "415: "))
 
 
 def check_known(accept: str, offered: Sequence[str], listed: Sequence[str] = ()) -> None:
     """Refuse a request whose `Accept` header names none of a path's media types; parameters are ignored.
 
-    On most paths a real server checks this before it chooses a form, and accepts no wildcard but `*/*`.
+    On most paths a real API server checks this before it chooses a form, and accepts no wildcard but `*/*`.
 
     Args:
         accept: The `Accept` header.

@@ -19,7 +19,7 @@ _ALWAYS = "/version"
 
 
 def readable_answer(request: HTTPRequest, response: HTTPResponse) -> HTTPResponse:
-    """Return the response with indented JSON if a real server would indent it for this client; otherwise unchanged."""
+    """Return the response with indented JSON if a real API server would indent it for this client; else unchanged."""
     if not response.body or not response.headers.get("content-type", "").startswith("application/json"):
         return response
     path = request.path.rstrip("/")

@@ -30,13 +30,13 @@ class Selection:
         prefix: The prefix of the keys of all selected objects. A selector by name and namespace makes the whole key the
             prefix, so that a watch of one object among many costs little.
         is_narrowed: True if a selector may exclude objects whose keys have the prefix.
-        is_counted: True if a list gives the number of remaining objects. As on a real server, a shard selector does not
-            prevent that.
+        is_counted: True if a list gives the number of remaining objects. As on a real API server, a shard selector does
+            not prevent that.
         shards: The shard selector, as in the metadata of a list; empty if absent.
         is_single: True if the field selector requires a certain name.
 
     Raises:
-        StatusError: 400, a selector cannot be parsed, or names a field that cannot be selected; 500, as from a real
+        StatusError: 400, a selector cannot be parsed, or names a field that cannot be selected; 500, as from a real API
             server, for a shard selector.
 
     Threads: any. Immutable, except for the fields that `matches` caches in a `Stored`.

@@ -47,7 +47,7 @@ def check_fields(kind: Kind, fields: Sequence[str]) -> None:
     """Refuse a field selector if a field that it names is not in `supported_fields(kind)`.
 
     Raises:
-        StatusError: 400, a field is not supported; the message is that of a real server for this kind.
+        StatusError: 400, a field is not supported; the message is that of a real API server for this kind.
     """
     supported = supported_fields(kind)
     for field in fields:

@@ -79,7 +79,7 @@ class ShardSelector:
         """Return the shard selector in a text.
 
         Raises:
-            ValueError: The text is not a shard selector; the message is that of a real server.
+            ValueError: The text is not a shard selector; the message is that of a real API server.
         """
         text = text.strip()
         if not text:

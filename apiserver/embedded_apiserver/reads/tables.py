@@ -80,8 +80,8 @@ class TableForm:
         return self._table(version, [(raw, obj)])
 
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None, shards: str = "") -> bytes:
-        """Return the body of a response with a list: a table with a row for each object. As on a real server, `shards`
-        is ignored.
+        """Return the body of a response with a list: a table with a row for each object. As on a real API server,
+        `shards` is ignored.
         """
         rows: Iterable[tuple[bytes, dict[str, Any]]] = ((item.raw, item.decode()) for item in items)
         if (order := self._layout.order) is not None:

@@ -129,8 +129,8 @@ def metadata_view(api_version: str = META_VERSION, hidden: str = "", *, lean: bo
 class OneOrMany:
     """A form for a client that requested either a single object or a list by its kind; the other one is refused.
 
-    Like a real server, this form detects a mismatch only after the request has been carried out: a write whose response
-    is a 406 was stored.
+    Like a real API server, this form detects a mismatch only after the request has been carried out: a write whose
+    response is a 406 was stored.
 
     Args:
         form: The form that encodes both.
@@ -164,8 +164,16 @@ class OneOrMany:
     def list(self, items: Sequence[Stored], version: int, token: str, remaining: int | None, shards: str = "") -> bytes:
         """Return the body of a response with a list.
 
+        Args:
+            items: The objects of this page.
+            version: The resourceVersion of the list.
+            token: The continue token for the next page; empty for the last one.
+            remaining: The number of objects on later pages; None to leave it out.
+            shards: Ignored: a real API server does not add the shard selector to this form of a list either.
+
         Raises:
-            StatusError: 406, the client requested a single object.
+            StatusError: 406, the client's Accept header asks for a single object (`as=PartialObjectMetadata`), but this
+                response is a list.
         """
         if self._is_list:
             body = self._form.list(items, version, token, remaining)  # without `shards`, as a real server
@@ -179,7 +187,7 @@ class OneOrMany:
 
 
 def _go_type(kind: Kind, name: str) -> str:
-    """Return the name of a type in a real server, which is part of its refusals."""
+    """Return the name of a type in a real API server, which is part of its refusals."""
     if kind.definition is not None:
         return "*unstructured.Unstructured" + ("List" if name == kind.list_kind else "")
     package = kind.stored.group.partition(".")[0] or "core"

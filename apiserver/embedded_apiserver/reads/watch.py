@@ -172,7 +172,7 @@ class ObjectWatch:
 
 
 class FailedWatch:
-    """A watch whose only line is an error. A real server answers it with 200, too, and clients rely on that."""
+    """A watch whose only line is an error. A real API server answers it with 200, too, and clients rely on that."""
 
     def __init__(self, error: StatusError, form: LineForm) -> None:
         self.headers: Mapping[str, str] = _headers(form)
@@ -211,7 +211,7 @@ def open_watch(
     """Return the watch that `options` describe, or a watch whose only line is an error.
 
     A watch without a resourceVersion begins with the existing objects, even with `sendInitialEvents=false`, as on a
-    real server since 1.34.
+    real API server since 1.34.
 
     Args:
         host: The source of time, and of randomness for the duration of the watch.

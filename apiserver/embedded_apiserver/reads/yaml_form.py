@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Responses in YAML: the body of a JSON form, written as a real server writes it."""
+"""Responses in YAML: the body of a JSON form, written as a real API server writes it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes YAML as a real server does; apart from its form, because PyYAML is imported with the first such answer."""
+"""Writes YAML as a real API server does; apart from its form, because PyYAML is imported with the first such answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def yaml_of(content: Any) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """A dumper that writes no anchors, and double quotes instead of single ones, as a real server does."""
+    """A dumper that writes no anchors, and double quotes instead of single ones, as a real API server does."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 ANONYMOUS_TIMEOUT = 30.0
 """Seconds until an anonymous connection must have sent the head of a request with the token."""
 IDLE_TIMEOUT = 90.0
-"""Seconds that an authenticated connection may wait for the head of its next request; as in a real server."""
+"""Seconds that an authenticated connection may wait for the head of its next request; as in a real API server."""
 ANONYMOUS_GRACE = 5.0
 """Seconds in which a new anonymous connection is not replaced: after a restart all clients connect at once, and if they
 replaced each other, none would succeed."""

@@ -26,7 +26,7 @@ class History:
 
     Attributes:
         changes: The maximum number of changes to keep.
-        age: The age in seconds at which a change is dropped. The default is that of a real server's etcd.
+        age: The age in seconds at which a change is dropped. The default is that of a real API server's etcd.
     """
 
     changes: int = attrs.field(default=20_000, validator=attrs.validators.ge(1))

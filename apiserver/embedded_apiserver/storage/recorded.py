@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that a storage has from the beginning, as they were recorded from a real server."""
+"""Objects that a storage has from the beginning, as they were recorded from a real API server."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def drafts_of(recorded: Mapping[str, Iterable[Mapping[str, Any]]]) -> Drafts:
 def provide_drafts(
     storage: Storage, collections: Iterable[str], drafts: Callable[[], Drafts], origin: Mapping[str, Any]
 ) -> None:
-    """Provide collections of a storage with recorded objects, which are created at the first use of the collection.
+    """Provide collections of a storage with the objects that the package has as data, recorded from a real API server.
+
+    They are created at the first use of their collection.
 
     Args:
         storage: The storage.

@@ -31,7 +31,10 @@ class Settling:
         self._due = self._busy = False
 
     def settle(self) -> None:
-        """Report a change, and run the function unless another thread is running it."""
+        """Run the function given to this object, because something may have changed; return when it has run.
+
+        If another thread is running the function, return at once: that thread runs it again afterwards.
+        """
         with self._lock:
             self._due = True
         while self._claim():

@@ -51,7 +51,7 @@ class Draft(NamedTuple):
 
     @classmethod
     def of(cls, obj: Mapping[str, Any]) -> Draft:
-        """Return an object encoded without its resourceVersion. Metadata comes first, with its fields in a real
+        """Return an object encoded without its resourceVersion. Metadata comes first, with its fields in a real API
         server's order.
         """
         unordered = {**obj["metadata"], "resourceVersion": ""}
@@ -104,9 +104,9 @@ class Stored(msgspec.Struct, gc=False, eq=False):
 
     @property
     def is_untidy(self) -> bool:
-        """True if a real server would have stored empty metadata fields, such as `labels: {}`, with the object.
+        """True if a real API server would have stored empty metadata fields, such as `labels: {}`, with the object.
 
-        Responses do not show such fields. A real server stores an applied custom object with them, so that the next
+        Responses do not show such fields. A real API server stores an applied custom object with them, so that the next
         write, even one without a change, removes them and gets a new resourceVersion.
         """
         return self.raw.endswith(_UNTIDY)
@@ -168,21 +168,25 @@ class Change(msgspec.Struct, gc=False, eq=False):
         return self.last.raw_at(self.version) if gone or self.new is None else self.new.raw
 
     def line(self, head: bytes, *, gone: bool) -> bytes:
-        """Return the JSON line of the watch event for this change. It is built once for all watches.
+        """Return the JSON line of the watch event for this change.
+
+        The line is built at the first call with the same `head`, and shared by all watches.
 
         Args:
             head: The beginning of the line: `{"type":…,"object":{"kind":…,"apiVersion":…,`.
-            gone: As for `shown`.
+            gone: True if the event shows the object before the write; see `shown`.
         """
         return self.encoded(head, lambda raw: b"".join((head, memoryview(raw)[1:], b"}\n")), gone=gone)
 
     def encoded(self, form: bytes, encode: Callable[[bytes], bytes], *, gone: bool) -> bytes:
-        """Return the encoded watch event for this change. It is built once for all watches with the same `form`.
+        """Return the encoded watch event for this change.
+
+        It is built at the first call with the same `form`, and shared by all watches.
 
         Args:
             form: The key of the cached event, which differs for each encoding and each type of event.
             encode: A function that returns the event for the JSON of the object.
-            gone: As for `shown`.
+            gone: True if the event shows the object before the write; see `shown`.
         """
         line = self.lines.get(form)
         if line is None:

@@ -79,7 +79,9 @@ class Front:
         return present.handle(request, on_ready)
 
     def knows(self, headers: Mapping[str, str]) -> bool:
-        """Return the answer of the running test's server; see `Screen.knows`. False outside of tests."""
+        """Return whether the server of the running test accepts the credentials in these headers; False outside of
+        tests.
+        """
         return (present := self.present) is not None and present.knows(headers)
 
     def is_heavy(self, request: HTTPRequest) -> bool:

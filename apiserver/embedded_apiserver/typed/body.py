@@ -175,8 +175,8 @@ def empty(kind: Kind) -> dict[str, Any]:
 def _bare(schema: Schema, release: Release) -> dict[str, Any]:
     """Return an object with the empty values that its schema gives as defaults, and with null for required fields.
 
-    In a real server, an object of which no field has been set yet has null in its required lists and maps and in its
-    times, instead of lacking them. Ownership in a new object is computed by comparing it with such an empty one.
+    In a real API server, an object of which no field has been set yet has null in its required lists and maps and in
+    its times, instead of lacking them. Ownership in a new object is computed by comparing it with such an empty one.
     """
     nulls = [name for name, value in defaults_of(schema.name, release).items() if value is None]
     form = stored_form_of(schema.name, release)
@@ -201,7 +201,8 @@ def _patch_refused(text: str, strategic: bytes) -> status.StatusError:
 
 
 def _check_has_kind(kind: Kind, raw: Mapping[str, Any], body: bytes) -> None:
-    """Refuse an object without kind or apiVersion. A real server supplies them from the path for built-in kinds only.
+    """Refuse an object without kind or apiVersion. A real API server supplies them from the path for built-in kinds
+    only.
 
     Raises:
         StatusError: 400.
@@ -215,7 +216,7 @@ def _check_has_kind(kind: Kind, raw: Mapping[str, Any], body: bytes) -> None:
 
 
 def _check_registered(kind: Kind, api_version: object, name: object) -> None:
-    """Refuse a kind that a real server's code does not know, for kinds that are in that code.
+    """Refuse a kind that a real API server's code does not know, for kinds that are in that code.
 
     Raises:
         Misshapen: In its words.

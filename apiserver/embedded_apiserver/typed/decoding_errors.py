@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of values that do not fit into their fields, in the words of a real server's two decoders.
+"""Errors of values that do not fit into their fields, in the words of a real API server's two decoders.
 
 The shapes of `shape` decide what is accepted, and run for each write. These functions walk the object again when a
 write is refused, for the words only: one decoder reads JSON into structs, the other one, for strategic merge patches
@@ -38,7 +38,7 @@ class _Refused(Exception):
 
 
 def json_error(schema: Schema, raw: Any) -> str:
-    """Return the error of a real server's JSON decoder for the first value of a wrong type; empty if there is none.
+    """Return the error of a real API server's JSON decoder for the first value of a wrong type; empty if there is none.
 
     Args:
         schema: The schema of the kind.
@@ -202,7 +202,7 @@ _KINDS = {str: "string", bool: "bool", int: "int64", float: "float64", list: "sl
 
 
 def conversion_error(schema: Schema, value: Any) -> str:
-    """Return a real server's error for the first value that cannot be copied into its struct; empty if there is
+    """Return a real API server's error for the first value that cannot be copied into its struct; empty if there is
     none.
     """
     try:

@@ -69,12 +69,15 @@ def from_json(body: bytes, *, tell_repeated: bool = True) -> tuple[dict[str, Any
 
 
 def why_unreadable(body: bytes, error: Exception) -> str:
-    """Return the error message for a text that is not JSON, in the words of a real server where possible."""
+    """Return the error message for a text that is not JSON, in the words of a real API server where possible."""
     return no_json(body) or ("unexpected end of JSON input" if str(error) == _TRUNCATED else str(error))
 
 
 def no_object(document: Any) -> str:
-    """Return the beginning of a real server's error for a JSON value that is not an object; a Go type follows it."""
+    """Return the beginning of the error for a JSON value that is not an object, as on a real API server.
+
+    The name of a Go type follows it.
+    """
     return f"json: cannot unmarshal {_GO_TYPES[type(document)]} into"
 
 

@@ -21,7 +21,7 @@ Walk = Callable[[Any], Any]
 
 
 def without_empty_lists(kind: Kind, obj: Object) -> Object:
-    """Return a decoded object with null for each empty list or map that a real server stores as null.
+    """Return a decoded object with null for each empty list or map that a real API server stores as null.
 
     An object without any is returned unchanged.
     """

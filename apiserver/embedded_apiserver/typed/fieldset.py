@@ -58,7 +58,7 @@ def contains(document: Document, path: Path) -> bool:
 
 
 def encode(fields: Iterable[Path]) -> dict[str, Any]:
-    """Return a set of paths encoded as FieldsV1, with its steps in the order of a real server."""
+    """Return a set of paths encoded as FieldsV1, with its steps in the order of a real API server."""
     root: dict[str, Any] = {}
     for path in fields:
         node = root

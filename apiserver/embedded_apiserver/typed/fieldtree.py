@@ -93,8 +93,13 @@ def fields_of(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[Pa
     """Yield the paths of the fields that a manager owns by applying `value`.
 
     These are scalars, maps and lists that are owned as a whole, and each element of a map or list whose elements are
-    owned one by one. A declared object or map with separately owned elements is itself yielded only if it is empty;
-    `with_parents` adds the others.
+    owned one by one. A property that the schema declares, and whose own fields are owned one by one, is yielded only if
+    it is empty; `with_parents` adds the paths of such properties that are not empty.
+
+    Args:
+        schema: The schema of `value`; None if there is none, so that `value` is owned as a whole.
+        value: The applied value.
+        path: The path of `value` in its object.
     """
     parts = _parts(schema, value)
     if parts is None:

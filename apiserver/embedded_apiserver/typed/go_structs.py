@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of objects as a real server's messages show them: with the names and zero values of its structs.
+"""Parts of objects as a real API server's messages show them: with the names and zero values of its structs.
 
 Most messages show numbers, texts and lists of them. Some show a whole part, or how two differ. The fields of the
 structs are in data/go_structs.json, which `tests/tools/go_structs.py` writes; a message that needs them reads it.
@@ -39,7 +39,7 @@ _LINES_AROUND = 3
 
 
 def shown(struct: str, value: Any) -> msgspec.Raw:
-    """Return a value as the JSON of a real server's Go struct, for the message of a validation error.
+    """Return a value as the JSON of a real API server's Go struct, for the message of a validation error.
 
     Args:
         struct: The name of the struct, such as `PodTemplateSpec`, with the prefix `*` or `[]` if the value may be

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Go types of fields, as the errors of a real server's decoders name them.
+"""The Go types of fields, as the errors of a real API server's decoders name them.
 
 Most follow from the published schemas. Those that have a name of their own, such as `v1.Protocol`, are in
 data/go_types.json, which `tests/tools/go_types.py` writes. An error reads the file; nothing else needs it.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values in the syntax of Go, in which some messages of a real server show them."""
+"""Values in the syntax of Go, in which some messages of a real API server show them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSON patch: a list of operations, each on the result of the one before.
 
-It is RFC 6902 with the leniency of a real server: `replace`, `test` and `copy` read an absent member as null,
-an absent value is null, and negative indices count from the end. In one respect it is stricter than the RFC:
-the whole document (the empty path) can only be tested and replaced.
+It is RFC 6902 with the leniency of a real API server: `replace`, `test` and `copy` read an absent member as null, an
+absent value is null, and negative indices count from the end. In one respect it is stricter than the RFC: the whole
+document (the empty path) can only be tested and replaced.
 
 Each container that a patch changes is copied once, before its first change. So the patched object is never
 modified, and the result shares the containers that do not change. Later operations change the copy in place:
@@ -214,7 +214,7 @@ def _source_of(operation: PatchOperation) -> str:
 
 
 def _steps(pointer: str) -> list[str]:
-    """Return the steps of a JSON pointer. Text before the first slash is ignored, as in a real server."""
+    """Return the steps of a JSON pointer. Text before the first slash is ignored, as in a real API server."""
     if "/" not in pointer:
         raise Inapplicable(f"{pointer!r} is no JSON pointer to a place in the document")
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]

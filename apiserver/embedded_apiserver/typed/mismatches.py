@@ -2,7 +2,7 @@
 """The errors for which a value cannot be merged: server-side apply needs typed values.
 
 An applied configuration is checked before it is merged, and a stored object before it is compared in another API
-version of its kind. The words are those of a real server, which shows values in the syntax of Go.
+version of its kind. The words are those of a real API server, which shows values in the syntax of Go.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def apply_patch(kind: Kind, content_type: str, current: Mapping[str, Any], patch
 
 
 def _refused(media_type: str, problem: str) -> status.StatusError:
-    """Return the refusal of a patch that is not an object, in the words of a real server; null has no `problem`."""
+    """Return the refusal of a patch that is not an object, in the words of a real API server; null has no `problem`."""
     if not problem:
         return status.bad_request("Invalid JSON Patch")
     return status.bad_request(problem if media_type == STRATEGIC_MERGE_PATCH else f"error decoding patch: {problem}")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shapes: functions, compiled from a built-in kind's schema, that check an object and bring it into stored form.
 
-In the stored form, nulls and the zero values that a real server does not store are left out, unknown fields are left
-out and reported, times and quantities are normalized, and defaults are filled in. The schema is walked once, when the
-shape is compiled, because the shape runs for each write: it only looks up fields in dicts.
+In the stored form, nulls and the zero values that a real API server does not store are left out, unknown fields are
+left out and reported, times and quantities are normalized, and defaults are filled in. The schema is walked once, when
+the shape is compiled, because the shape runs for each write: it only looks up fields in dicts.
 
 A shape returns a part that needs no change as the same object, not as a copy. A part that *is* a part of the old
 object (by identity) was checked when it was stored, so it is returned without a look: an update that changes one field

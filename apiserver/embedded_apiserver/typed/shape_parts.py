@@ -34,7 +34,7 @@ def path_of(place: Place) -> str:
 def part_or(part: Shape, other: type, *, drops: bool) -> Shape:
     """Return a `Shape` for a value that has either the shape `part`, or the type `other` and is stored unchecked.
 
-    If `drops` is True, any other scalar is left out, as by a real server.
+    If `drops` is True, any other scalar is left out, as by a real API server.
     """
 
     def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
@@ -142,7 +142,9 @@ def checked_by(reader: Reader) -> Shape:
 
 
 def empty_after(part: Shape) -> Shape:
-    """Return a `Shape` (a function that checks a value) for a value that `part` checks, and that is not stored."""
+    """Return a `Shape` (a function that checks a value) that checks by `part`, but returns None, so nothing is
+    stored.
+    """
 
     def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         part(value, old, place, unknown)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a real server stores the fields of each built-in type, as data that a real server was asked for.
+"""How a real API server stores the fields of each built-in type, as data that a real API server was asked for.
 
 `tests/tools/record_release.py` asks for the data again. They are loaded at first use, in about a millisecond.
 """
@@ -97,7 +97,12 @@ _UNSHOWN: Mapping[str, StoredForm] = {
 
 
 def stored_form_of(name: str, release: Release = NEWEST) -> StoredForm | None:
-    """Return the recorded stored form of the type with this name in the schema; None if none was recorded."""
+    """Return the defaults and zero values with which a release of Kubernetes stores a type; None if none were recorded.
+
+    Args:
+        name: The name of the type in the schema, such as `io.k8s.api.core.v1.Container`.
+        release: The release, from whose API server the facts were recorded.
+    """
     return _forms(release).get(name)
 
 

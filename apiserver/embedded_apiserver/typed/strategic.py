@@ -170,8 +170,8 @@ def _ordered(
 ) -> list[Any]:
     """Return the elements of the patch in the patch's order and, between them, the others in their present order.
 
-    Another element comes before the next element of the patch only if it did so in the old list. A new element of
-    the patch therefore comes before all others that are left, as in a real server.
+    Another element comes before the next element of the patch only if it did so in the old list. A new element of the
+    patch therefore comes before all others that are left, as in a real API server.
     """
     place = _places(before, key)
     ranks = {key(item): rank for rank, item in enumerate(wanted if order is None else order)}

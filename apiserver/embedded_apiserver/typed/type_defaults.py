@@ -113,7 +113,7 @@ def _node_status(value: Object, before: Object) -> Object:
 
 
 def _daemon_set(value: Object, before: Object) -> Object:
-    """Add the annotation that a real server makes of the number of the template; an object without a number has 0."""
+    """Add the annotation with the number of the template, as a real API server does; the default number is 0."""
     metadata = part(value, "metadata")
     annotations = part(metadata, "annotations")
     if TEMPLATE_GENERATION in annotations:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Readers of scalar values: each returns the stored form of a value, or raises ValueError.
 
-They are as strict as a real server: a number is not taken for a string, a number with a fraction not for an integer,
-and a MicroTime needs six digits. Nothing is converted by guessing.
+They are as strict as a real API server: a number is not taken for a string, a number with a fraction not for an
+integer, and a MicroTime needs six digits. Nothing is converted by guessing.
 """
 
 from __future__ import annotations
@@ -83,9 +83,10 @@ def _integer(name: str, bits: int) -> Reader:
 
 
 def wrapped(value: Any) -> Any:
-    """Return an integer reduced to its last 32 bits, as a real server reads it from an applied configuration.
+    """Return an integer reduced to its lowest 32 bits, read as a signed number; other values as `int32` returns them.
 
-    Most numbers that are too large become negative, so that later checks refuse them.
+    A real API server reads numbers of an applied configuration so. Most numbers that are too large become negative, so
+    that later checks refuse them.
     """
     return (value + (1 << 31)) % (1 << 32) - (1 << 31) if type(value) is int else int32(value)
 

@@ -22,9 +22,9 @@ log = get_logger(__name__)
 
 COMPONENT = "kube-apiserver"
 DURATION = 3600
-"""Seconds for which a renewal is valid, as in a real server."""
+"""Seconds for which a renewal is valid, as in a real API server."""
 RENEW_INTERVAL = 10.0
-"""Seconds between two renewals, as in a real server."""
+"""Seconds between two renewals, as in a real API server."""
 JITTER = 0.04
 """The largest share by which an interval is longer, at random, so that servers do not renew in step."""
 
@@ -34,7 +34,7 @@ _HTTP_CREATED, _HTTP_NOT_FOUND = 201, 404
 
 
 def identity_name(hostname: str) -> str:
-    """Return the name of the identity lease: as in a real server, it contains a hash of the host name."""
+    """Return the name of the identity lease: as in a real API server, it contains a hash of the host name."""
     words = (hostname.encode(), COMPONENT.encode())
     digest = hashlib.sha256(b"".join(struct.pack(">H", len(word)) + word for word in words)).digest()
     return "apiserver-" + base64.b32encode(digest[:16]).decode().rstrip("=").lower()

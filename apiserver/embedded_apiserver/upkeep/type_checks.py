@@ -21,7 +21,7 @@ from embedded_apiserver.kinds.definition import Raw
 from embedded_apiserver.kinds.kind import Kind, Kinds
 
 _MOST_KINDS = 10
-"""The kinds that one rule may add; a real server checks no more."""
+"""The kinds that one rule may add; a real API server checks no more."""
 
 _INT_OR_STRING = "x-kubernetes-int-or-string"
 _EMBEDDED = "x-kubernetes-embedded-resource"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Garbage collection, the cleanup of namespaces, the release of unused storage, and the status of policies.
 
-In a real cluster they are the controller manager's work. The repair of the records of addresses is a real server's own.
+In a real cluster they are the controller manager's work. The repair of the records of addresses is a real API server's
+own.
 
 Changes are read through cursors on the storage rather than by watches: no object is copied into a cache, and a write
 that matters to neither costs the decoding of its metadata.

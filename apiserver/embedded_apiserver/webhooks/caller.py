@@ -69,7 +69,7 @@ def _path_of(url: str) -> str:
 
 
 class Unreached(Exception):
-    """A webhook sent no response; the message is that of a real server's HTTP client."""
+    """A webhook sent no response; the message is that of a real API server's HTTP client."""
 
 
 class UnknownService(Unreached):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One exchange with a webhook: a review is sent, and the answer read, whatever it is.
 
-Each failure to get an answer has one text, in the words of a real server's HTTP client.
+Each failure to get an answer has one text, in the words of a real API server's HTTP client.
 """
 
 from __future__ import annotations

@@ -20,10 +20,13 @@ _SERVICES = "services"
 
 
 class WithServices:
-    """A caller whose errors for unknown services are those of a real server, derived from the services' objects.
+    """Calls webhooks by another caller; for a service that it does not know, raises the error of a real API server.
+
+    A real API server looks up the Service object itself, so its error tells whether the service is absent, has no
+    cluster IP, lacks the port, or refuses the connection. The same error is derived here from the stored objects.
 
     Args:
-        caller: Sends the requests.
+        caller: Sends the requests to the webhooks.
         storage: The objects, including the services.
 
     Threads: any.

@@ -159,8 +159,8 @@ class Addresses:
     def _pool(self, taken: set[str | int], wanted: Object, *, dry_run: bool) -> Pool:
         """Return what can be given.
 
-        As on a real server, a dry run shows the address of the network itself, and its ports follow the greatest that
-        is asked for. If none is asked for, they are greater than all ports of services.
+        As on a real API server, a dry run shows the address of the network itself, and its ports follow the greatest
+        that is asked for. If none is asked for, they are greater than all ports of services.
         """
         if dry_run:
             asked = max((port.get("nodePort", 0) for port in wanted.get("ports") or ()), default=0)

@@ -154,7 +154,14 @@ class Admitting:
         return self._addresses.claimed(route.namespace, obj, old, dry_run=dry_run)
 
     def counted(self, kind: Kind, namespace: str, *, dry_run: bool = False) -> AbstractContextManager[None]:
-        """Return a context manager that updates the quotas of the namespace; see `QuotaCounts.counted`."""
+        """Return a context manager that updates the usage in the ResourceQuotas of the namespace after the writes
+        inside it.
+
+        Args:
+            kind: The kind of the written object.
+            namespace: The namespace of the object.
+            dry_run: True if the write is only a dry run, which changes no quota.
+        """
         return self._quotas.counted(kind, namespace, dry_run=dry_run)
 
     def _admitted(self, steps: Awake | None, attributes: Attributes) -> tuple[Object, Check]:
@@ -169,7 +176,7 @@ class Admitting:
     ) -> AbstractContextManager[None]:
         """See `Check`. Webhooks are called here, with no lock held.
 
-        The warnings of the rules come before those of the steps, as on a real server.
+        The warnings of the rules come before those of the steps, as on a real API server.
         """
         # Not by `_replace`, which takes several times as long: each write of an object passes here.
         operation, kind, namespace, asked, obj, old, part, sent, rounds = attributes

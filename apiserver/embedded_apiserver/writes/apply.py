@@ -70,7 +70,7 @@ def read(kind: Kind, body: bytes, field_validation: str) -> tuple[Object, list[s
 
     Raises:
         StatusError: 400, the body is not a configuration of this kind; 413, it contains too many values; 500 (as from a
-            real server), it has an unknown field, a value of a wrong type, or a list with duplicate elements.
+            real API server), it has an unknown field, a value of a wrong type, or a list with duplicate elements.
     """
     try:
         raw, repeated = documents.from_json(body) if body.lstrip()[:1] == b"{" else documents.from_yaml(body)

@@ -34,7 +34,11 @@ def with_entries(obj: Object, entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 def in_order(entries: Sequence[Entry]) -> list[Entry]:
-    """Return the entries in a real server's order: those of server-side apply first, then the others by time."""
+    """Return the entries of `managedFields` in the order of a real API server.
+
+    Entries of server-side apply come first, then the others; each group is sorted by time, manager, API version and
+    subresource.
+    """
     return sorted(entries, key=_place) if len(entries) > 1 else list(entries)
 
 

@@ -25,10 +25,16 @@ Object = Mapping[str, Any]
 
 
 def unchanged_since(kind: Kind, live: Object, manager: str) -> Fields:
-    """Return the fields that client-side apply set and whose values have not changed since.
+    """Return the fields that client-side `kubectl apply` set last, and whose values have not changed since.
 
-    The result is empty if the annotation of kubectl is absent, invalid, or has another API version, whose fields may
-    differ.
+    They are read from the annotation `kubectl.kubernetes.io/last-applied-configuration`. The result is empty if the
+    annotation is absent or invalid, or has another API version, whose fields may differ.
+
+    Args:
+        kind: The kind of the object.
+        live: The stored object.
+        manager: The field manager of the apply request. For any other than `kubectl` the result is empty, as on a real
+            API server.
     """
     recorded = _recorded(live, manager)
     if not recorded:

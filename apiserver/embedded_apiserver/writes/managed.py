@@ -81,7 +81,7 @@ class Writer(NamedTuple):
         return {**entry, "subresource": self.subresource} if self.subresource else entry
 
     def time(self, now: datetime) -> Entry:
-        """Return the field `time` of an entry as a dict; empty for a write through `scale`, as in a real server."""
+        """Return the field `time` of an entry as a dict; empty for a write through `scale`, as in a real API server."""
         return {} if self.subresource == "scale" else {"time": timestamp(now)}
 
 
@@ -161,8 +161,8 @@ def updated(
     """Return `new` with the `managedFields` that follow from its changes, or `old` if only times of entries would
     change.
 
-    As in a real server, an update adds no entries to an object that has none: only server-side apply begins to track
-    it. A client can stop the tracking by sending an empty list.
+    As in a real API server, an update adds no entries to an object that has none: only server-side apply begins to
+    track it. A client can stop the tracking by sending an empty list.
 
     Args:
         kind: The object's kind.
@@ -208,7 +208,7 @@ def _lost_elsewhere(
 
 
 def _through_scale(base: Sequence[Entry], changes: Changes, replicas: object) -> Changes:
-    """Return changes as a real server sees them in a scale.
+    """Return changes as a real API server sees them in a scale.
 
     There, no replicas are a missing field, and a number that no manager owns is not tracked.
     """
@@ -236,8 +236,8 @@ def _timeless(entries: Sequence[Entry]) -> list[Entry]:
 def _base(kind: Kind, before: Sequence[Entry], sent: Sequence[Entry] | None, writer: Writer) -> Sequence[Entry]:
     """Return the entries to start from: the stored ones, unless the client sends other valid ones.
 
-    An update of a subresource cannot set them. `[]` and `[{}]` clear them, as in a real server, which takes an empty
-    list in a custom object for none.
+    An update of a subresource cannot set them. `[]` and `[{}]` clear them, as in a real API server, which takes an
+    empty list in a custom object for none.
     """
     if sent is None or sent is before or sent == before or writer.subresource:
         return before

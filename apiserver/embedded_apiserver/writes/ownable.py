@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fields that a request can write through a subresource; a real server resets the others, and nobody owns them."""
+"""The fields that a request can write through a subresource; a real API server resets others, so nobody owns them."""
 
 from __future__ import annotations
 

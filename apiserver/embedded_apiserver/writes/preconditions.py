@@ -18,7 +18,7 @@ def check_uid(route: Route, asked: str, actual: str, *, dry_run: bool = False) -
         route: The object or subresource in the path.
         asked: The uid in the sent object; empty to accept any uid.
         actual: The uid of the stored object; empty if it does not exist.
-        dry_run: True for a dry run, in which a real server's message has the key of the object without the prefix
+        dry_run: True for a dry run, in which a real API server's message has the key of the object without the prefix
             `/registry`.
 
     Raises:

@@ -171,7 +171,7 @@ def _local_causes(obj: Object, spec: Object, namespace: str) -> Iterator[Cause]:
 
 
 def _in_go(path: Object) -> Object:
-    """Return attributes with the names that a real server shows in refusals."""
+    """Return attributes with the names that a real API server shows in refusals."""
     return {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
 
 

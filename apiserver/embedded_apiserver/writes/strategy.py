@@ -148,7 +148,7 @@ def sent_version(obj: Object) -> int:
     """Return the resourceVersion in an update's object; 0 if it has none.
 
     Raises:
-        StatusError: 500, the resourceVersion is not a number. A 400 would be right, but a real server answers 500.
+        StatusError: 500, the resourceVersion is not a number. A 400 would be right, but a real API server answers 500.
     """
     version = obj["metadata"].get("resourceVersion", "")
     if version and not _VERSION.fullmatch(version):
@@ -196,7 +196,7 @@ def _check_version(kind: Kind, before: Object, new: Object, subresource: str) ->
 
 
 def _metadata_of(owned: Object, sent: Object) -> dict[str, Any]:
-    """Return metadata with the server's fields of `owned` and the client's of `sent`, in a real server's order."""
+    """Return metadata with the server's fields of `owned` and the client's of `sent`, in a real API server's order."""
     metadata = {}
     for name, is_clients in _METADATA:
         source = sent if is_clients else owned

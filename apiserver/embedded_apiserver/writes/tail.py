@@ -59,8 +59,17 @@ class Tail:
     ) -> bytes | None:
         """Store `obj` in place of `old` and return its JSON; None if another write changed the object before.
 
-        `settle` is called with the final object, and returns it with its `managedFields`. `current` is the stored form
-        of `old`.
+        Args:
+            route: The kind, the key and the subresource that the request names.
+            current: The stored form of `old`.
+            old: The object before the write.
+            obj: The object after the write.
+            asked: The user and the options of the request.
+            now: The time of the write.
+            settle: A function that gets the final object and returns it with its `managedFields`.
+            is_applied: True for server-side apply, so that null fields and unknown fields of custom objects are
+                removed.
+            is_untidy: True to store the object with its empty metadata fields; see `Stored.is_untidy`.
 
         Raises:
             StatusError: The write is refused.

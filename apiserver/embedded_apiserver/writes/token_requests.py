@@ -29,7 +29,7 @@ from embedded_apiserver.writes.content import Content, Written
 from embedded_apiserver.writes.warned import warned_of
 
 LEAST_SECONDS, MOST_SECONDS = 10 * 60, 1 << 32
-"""The limits to the lifetime of a token; those of a real server."""
+"""The limits to the lifetime of a token; those of a real API server."""
 
 _DEFAULT_SECONDS = 3600
 # The name under which a real server tells conflicts.

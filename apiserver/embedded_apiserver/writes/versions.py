@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Field ownership across the API versions of a custom kind.
 
-An entry of `managedFields` names fields in one API version. To compare it with a write in another one, a real server
-shows the object in the version of the entry, and fails if the object has fields that this version does not have.
+An entry of `managedFields` names fields in one API version. To compare it with a write in another one, a real API
+server shows the object in the version of the entry, and fails if the object has fields that this version does not have.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ def is_typed(kind: Kind, obj: Object) -> bool:
 
 
 class NotComparable(Exception):
-    """An object cannot be converted to the API version of one of its field managers; the message is a real server's."""
+    """An object cannot be converted to the API version of one of its field managers; the message is a real API
+    server's.
+    """
 
 
 def comparable(kind: Kind, entries: Sequence[Entry], old: Object, new: Object | None = None) -> Sequence[Entry]:
@@ -60,7 +62,7 @@ def comparable(kind: Kind, entries: Sequence[Entry], old: Object, new: Object | 
 def check_prunable(kind: Kind, mine: Sequence[Entry], others: Sequence[Entry], merged: Object) -> None:
     """Refuse a merged object that cannot be converted to the API versions in its `managedFields`.
 
-    A real server converts the object in order to remove fields that the manager has applied before and applies no
+    A real API server converts the object in order to remove fields that the manager has applied before and applies no
     longer.
 
     Args:

@@ -113,7 +113,8 @@ class Connection:
         self.exchange = Exchange.BEGUN
 
     def dial(self, family: int, kind: int, protocol: int, address: tuple[Any, ...], *, tries: int = 1) -> None:
-        """Connect to a resolved address, and close the socket of an earlier attempt.
+        """Connect to an address with a socket of this family, kind and protocol; close the socket of an earlier
+        attempt.
 
         The attempt takes at most the remaining time divided by `tries`, the number of addresses that are left to try.
 

@@ -49,7 +49,7 @@ class Sized:
         self.rest = b""
 
     def cut(self, data: bytes) -> list[memoryview]:
-        """See `Framing.cut`."""
+        """Return the part of the body in `data`, of which later bytes go to `rest`; see `Framing.cut`."""
         piece = memoryview(data)[: self._left]
         self.rest = data[self._left :]
         self._left -= len(piece)
@@ -57,7 +57,7 @@ class Sized:
         return [piece] if piece else []
 
     def end(self) -> None:
-        """See `Framing.end`."""
+        """Record that the connection was closed; an error if bytes are missing. See `Framing.end`."""
         if not self.is_over:
             raise ConnectionError(_CUT)
 
@@ -70,11 +70,11 @@ class UntilEnd:
         self.rest = b""
 
     def cut(self, data: bytes) -> list[memoryview]:
-        """See `Framing.cut`."""
+        """Return all of `data`, which is part of the body; see `Framing.cut`."""
         return [memoryview(data)] if data else []
 
     def end(self) -> None:
-        """See `Framing.end`."""
+        """Record that the connection was closed, which is the end of this body; see `Framing.end`."""
         self.is_over = True
 
 
@@ -90,7 +90,7 @@ class Chunked:
         self.rest = b""
 
     def cut(self, data: bytes) -> list[memoryview]:
-        """See `Framing.cut`."""
+        """Return the parts of the body in `data`, without the framing of the chunks; see `Framing.cut`."""
         if self._line:
             data, self._line = self._line + data, b""
         view, at, left, pieces = memoryview(data), 0, self._left, list[memoryview]()
@@ -119,7 +119,7 @@ class Chunked:
         return pieces
 
     def end(self) -> None:
-        """See `Framing.end`."""
+        """Record that the connection was closed; an error before the last chunk. See `Framing.end`."""
         if not self.is_over:
             raise ConnectionError(_CUT)
 

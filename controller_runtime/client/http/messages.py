@@ -164,7 +164,7 @@ class MessageStream(Stream):
         raise UsageError("this stream was upgraded: it has messages, not lines")
 
     def receive(self, deadline: float) -> list[bytes] | None:
-        """See `transport.Stream.receive`."""
+        """Return the messages that have come; an empty list at `deadline`; see `transport.Stream.receive`."""
         self._host.leaving("message stream")
         if not self._enter():
             return None
@@ -185,7 +185,7 @@ class MessageStream(Stream):
             self._leave()
 
     def send(self, message: bytes, deadline: float) -> None:
-        """See `transport.Stream.send`."""
+        """Send a message; see `transport.Stream.send`."""
         self._host.leaving("message stream")
         if not self._enter():
             raise ConnectionLost(f"{self._what}: the connection has ended")
@@ -205,7 +205,7 @@ class MessageStream(Stream):
             self._leave()
 
     def close(self) -> None:
-        """See `transport.Stream.close`."""
+        """Close the stream, and wake blocked calls; see `transport.Stream.close`."""
         with self._lock:
             if not self._is_closed and self._end is None:
                 self._put(self._codec.goodbye())

@@ -45,7 +45,7 @@ class HTTPStream(Stream):
         self._closed = False
 
     def read(self, deadline: float) -> list[bytes] | None:
-        """See `transport.Stream.read`."""
+        """Return the next complete lines; None when the stream has ended; see `transport.Stream.read`."""
         self._host.leaving("http stream")
         with self._lock:
             if self._closed:
@@ -82,7 +82,7 @@ class HTTPStream(Stream):
     def _cut(self, piece: memoryview, lines: list[bytes]) -> None:
         """Add the lines that are complete with the next piece of the body to `lines`.
 
-        A real server sends each event as one chunk, so the usual piece is one line, which is copied once.
+        A real API server sends each event as one chunk, so the usual piece is one line, which is copied once.
         """
         if not self._rest and piece[-1] == _NEWLINE:
             found = bytes(piece[:-1])
@@ -112,7 +112,7 @@ class HTTPStream(Stream):
             self._connection.close()
 
     def close(self) -> None:
-        """See `transport.Stream.close`."""
+        """Close the stream, and wake a blocked `read`; see `transport.Stream.close`."""
         with self._lock:
             self._closed = True
             reading = self._reading

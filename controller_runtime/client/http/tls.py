@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """TLS over memory: bytes in, bytes out, no socket.
 
-`ssl.SSLSocket` makes two system calls for each record that it reads. A watch of a real server has two or three records
-for each event, so these calls were half of the cost of filling a cache. Here the connection receives as much as has
-come with one call, and this class decrypts all records in it.
+`ssl.SSLSocket` makes two system calls for each record that it reads. A watch of a real API server has two or three
+records for each event, so these calls were half of the cost of filling a cache. Here the connection receives as much as
+has come with one call, and this class decrypts all records in it.
 """
 
 from __future__ import annotations

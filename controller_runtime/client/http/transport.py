@@ -72,7 +72,7 @@ class HTTPTransport:
         return str(self._endpoint)
 
     def request(self, request: api.HTTPRequest, deadline: float) -> api.HTTPResponse:
-        """See `transport.Transport.request`."""
+        """Send a request and return the answer; see `transport.Transport.request`."""
         self._host.leaving("http request")
         limit = SendLimit.of(self._host, deadline)
         identity = self._authorization.identity(deadline)
@@ -82,7 +82,7 @@ class HTTPTransport:
         return response
 
     def stream(self, request: api.HTTPRequest, deadline: float) -> Stream:
-        """See `transport.Transport.stream`."""
+        """Send a request and return its answer as a stream; see `transport.Transport.stream`."""
         self._host.leaving("http stream")
         limit = SendLimit.of(self._host, deadline)
         identity = self._authorization.identity(deadline)
@@ -92,7 +92,7 @@ class HTTPTransport:
         return stream
 
     def close(self) -> None:
-        """See `transport.Transport.close`."""
+        """End all requests, and close all idle connections; see `transport.Transport.close`."""
         self._pool.close_idle()
         self._pool.shut_down()
         self._lookup.give_up()

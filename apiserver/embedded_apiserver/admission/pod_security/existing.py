@@ -10,9 +10,9 @@ from embedded_apiserver.admission.pod_security.table import violations
 from embedded_apiserver.objects import Object, part
 
 MOST = 3000
-"""The number of pods that are looked at, as on a real server."""
+"""The number of pods that are looked at, as on a real API server."""
 LONGEST = 1.0
-"""Seconds after which no further pod is looked at, as on a real server."""
+"""Seconds after which no further pod is looked at, as on a real API server."""
 
 
 def in_order(pods: Iterable[Object]) -> list[Object]:

@@ -107,7 +107,7 @@ def user(_: Object, spec: Object) -> Violation | None:
 
 
 def user_but_own_users(metadata: Object, spec: Object) -> Violation | None:
-    """Return the violation found by `user`; None if the pod has its own user namespace.
+    """Return a violation if the pod or a container sets `runAsUser: 0`, unless the pod has its own user namespace.
 
     The root user of such a pod is not the root user of the node.
     """

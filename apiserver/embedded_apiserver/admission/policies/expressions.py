@@ -24,9 +24,9 @@ from embedded_apiserver.storage.storage import Storage
 from embedded_apiserver.users import AUTHENTICATED, User, account_groups, account_name
 
 MOST_OF_POLICY = 10_000_000
-"""The most that the expressions of a policy may cost for one write; that of a real server."""
+"""The most that the expressions of a policy may cost for one write; that of a real API server."""
 MOST_OF_CONDITIONS = 2_500_000
-"""The most that match conditions may cost for one write; that of a real server."""
+"""The most that match conditions may cost for one write; that of a real API server."""
 
 _STEPS_OF_WRITE = 1_000
 """Steps to make the values of the variables once: 0.1 to 0.2 ms."""
@@ -41,7 +41,7 @@ _METADATA = frozenset({
 
 
 class Failed(Exception):
-    """A CEL expression could not be evaluated; the message is that of a real server.
+    """A CEL expression could not be evaluated; the message is that of a real API server.
 
     Attributes:
         ends: True if the cost budget is spent, so that no further expression of the policy is evaluated.
@@ -188,7 +188,7 @@ def _authorizers(storage: Storage, attributes: Attributes) -> dict[str, Value]:
 
 
 def _namespace(storage: Storage, attributes: Attributes) -> dict[str, Any] | None:
-    """Return the namespace of a write, as far as expressions see it; its times are texts, as on a real server."""
+    """Return the namespace of a write, as far as expressions see it; its times are texts, as on a real API server."""
     if not attributes.namespace or attributes.kind == NAMESPACE:
         return None
     found = storage.get(NAMESPACE.resource, attributes.namespace)

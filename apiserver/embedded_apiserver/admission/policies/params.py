@@ -15,7 +15,7 @@ from embedded_apiserver.storage.stored import Stored
 
 
 class Misconfigured(Exception):
-    """A policy or a binding cannot be used for a write; the message is that of a real server."""
+    """A policy or a binding cannot be used for a write; the message is that of a real API server."""
 
 
 def kind_of_params(kinds: Kinds, param_kind: Mapping[str, Any] | None) -> Kind | None:

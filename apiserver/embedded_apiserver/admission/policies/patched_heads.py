@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the kind, the apiVersion and the metadata that a policy's JSON patch leaves, as a real server does."""
+"""Checks the kind, the apiVersion and the metadata that a policy's JSON patch leaves, as a real API server does."""
 
 from __future__ import annotations
 

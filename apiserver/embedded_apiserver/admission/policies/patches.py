@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Applies the configurations and patches of policies, with a real server's words for those that do not apply."""
+"""Applies the configurations and patches of policies, with a real API server's words for those that do not apply."""
 
 from __future__ import annotations
 
@@ -67,9 +67,17 @@ def applied_by_policy(kind: Kind, shown: Object, configuration: Object) -> Objec
 
 
 def patched_by_policy(kind: Kind, shown: Object, operations: Sequence[Any]) -> Object:
-    """Return the result of a policy's JSON patch to an object: decoded, without kind and apiVersion.
+    """Apply a policy's JSON patch to an object, and return the result.
 
     If a `test` operation fails, the patch changes nothing.
+
+    Args:
+        kind: The kind of the object.
+        shown: The object as the policy's expressions see it, with kind and apiVersion.
+        operations: The operations of the patch.
+
+    Returns:
+        The changed object as values of its kind's types, without kind and apiVersion.
 
     Raises:
         Failed: The patch cannot be applied.
@@ -135,7 +143,7 @@ def _nulls(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[str]:
 def _atomics(schema: Schema | None, value: Any, path: str = "") -> Iterator[str]:
     """Yield the paths of lists, maps and objects that have one owner as a whole.
 
-    The values of a map are not looked at, as by a real server.
+    The values of a map are not looked at, as by a real API server.
     """
     if schema is None:
         return

@@ -78,7 +78,7 @@ class ValidatingAdmissionPolicy(Step):
 
 
 def _noted(policy: AdmissionPolicy, binding: Binding, denial: Denial) -> str:
-    """Return what the audit log has of a failed validation; as on a real server, of the first one only."""
+    """Return what the audit log has of a failed validation; as on a real API server, of the first one only."""
     failure = {
         "message": denial.message,
         "policy": policy.name,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Applies the patches of admission webhooks, with a real server's words for those that do not apply."""
+"""Applies the patches of admission webhooks, with a real API server's words for those that do not apply."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def patched_by_webhook(kind: Kind, shown: Object, operations: Sequence[Any]) -> 
 
 
 def words_for(step: PatchOperation, error: Inapplicable) -> str:
-    """Return the error message for a patch operation that cannot be applied, in the words of a real server."""
+    """Return the error message for a patch operation that cannot be applied, in the words of a real API server."""
     op, path = step.op or "", step.path or ""
     if op not in _KNOWN:
         return f"Unexpected kind: {'unknown' if step.op is None else op}"

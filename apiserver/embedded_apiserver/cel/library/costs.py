@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The costs of calls of Kubernetes' functions, at run time and in the static estimate.
 
-The estimate decides which rules a definition may have, so each number is that of a real server.
+The estimate decides which rules a definition may have, so each number is that of a real API server.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Quantity(Opaque):
     Attributes:
         value: The digits, as an integer.
         scale: The power of ten.
-        is_small: True if a real server stores the quantity in 64 bits; only then can it be converted to an integer.
+        is_small: True if a real API server stores the quantity in 64 bits; only then can it be converted to an integer.
     """
 
     __slots__ = ("is_small", "scale", "value")

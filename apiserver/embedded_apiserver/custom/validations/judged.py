@@ -22,7 +22,7 @@ from embedded_apiserver.status import Cause
 from embedded_apiserver.typed.paths import ROOT, Path
 
 _TOTAL = 10_000_000
-"""The most that all evaluations for one object may cost; that of a real server."""
+"""The most that all evaluations for one object may cost; that of a real API server."""
 
 _RULE_STEPS = 50
 """Steps to evaluate a rule next to those of its expression: up to 10 µs."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The validation errors of a definition's rules, found when it is written: types, costs, the use of old values.
 
-Texts and numbers are those of a real server, so that a definition that is accepted here is accepted there.
+Texts and numbers are those of a real API server, so that a definition that is accepted here is accepted there.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _exceeded(name: str, cost: int, limit: int) -> str:
 
 
 def _about(field: str, rule: Raw, text: str) -> Cause:
-    """Return the cause that shows a whole rule, as a real server's type has it."""
+    """Return the cause that shows a whole rule, as a real API server's type has it."""
     shown = {
         "Rule": rule.get("rule", ""),
         "Message": rule.get("message", ""),

@@ -220,7 +220,7 @@ _GO_POLICY = (("type", "Type"), ("value", "Value"), ("periodSeconds", "PeriodSec
 
 
 def _in_go(behavior: Object | None) -> dict[str, Any]:
-    """Return a behavior under the names that the structures of a real server have, as its annotation shows it."""
+    """Return a behavior under the names that the structures of a real API server have, as its annotation shows it."""
     if behavior is None:
         return {}
     made: dict[str, Any] = {}

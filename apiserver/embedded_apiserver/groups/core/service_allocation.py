@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The addresses and ports that a service gets: which it needs, keeps and gives back, in the words of a real server.
+"""The addresses and ports that a service gets: which it needs, keeps and gives back, in the words of a real API server.
 
 Only numbers are given: nothing answers at them. Each function is pure; `writes.addresses` knows what is taken.
 """

@@ -24,7 +24,7 @@ _IN_GO = {
     **{f"{name.capitalize()}Value": name for name in ("int", "bool", "string", "version")},
     **{f"{name[:-1].capitalize()}Values": name for name in _LISTS},
 }
-"""The fields of an attribute in the order and by the names of a real server, which shows them in a refusal."""
+"""The fields of an attribute in the order and by the names of a real API server, which shows them in a refusal."""
 _ONE_VALUE = "exactly one value must be specified"
 _NO_VERSION = "must be a string compatible with semver.org spec 2.0.0"
 _NUMBER = r"(0|[1-9]\d*)"

@@ -72,11 +72,14 @@ def shown_form(obj: Object) -> Object:
 
 
 def event(obj: Object, controller: str = "reportingComponent") -> list[Cause]:
-    """Return the validation errors of an Event. With an `eventTime`, it also needs reporter, action and reason.
+    """Return the validation errors of an Event.
+
+    An event with an `eventTime` also needs a reporting controller, an action and a reason.
 
     Args:
-        obj: The event, in its stored form.
-        controller: The name of the field for the reporting controller in the form of the request.
+        obj: The event, with the field names under which it is stored.
+        controller: The name that the request uses for the field of the reporting controller. It is used in errors: core
+            events call the field `reportingComponent`, those of events.k8s.io `reportingController`.
     """
     if obj.get("eventTime"):
         return _namespace_causes(obj, "default", "kube-system", any_other=True) + _action_causes(obj, controller)
@@ -117,7 +120,7 @@ def event_change(old: Object, new: Object) -> list[Cause]:
 
 
 def _shown(name: str, value: Any) -> Any:
-    """Return a field as a real server's message shows it."""
+    """Return a field as a real API server's message shows it."""
     return shown(_STRUCTS[name], value) if name in _STRUCTS else value
 
 
@@ -137,7 +140,8 @@ def _namespace_causes(obj: Object, *for_cluster_scoped: str, any_other: bool = F
     """Return a cause unless an event is in the namespace of its object.
 
     An event about a cluster-scoped object has to be in one of the namespaces `for_cluster_scoped`. With `any_other`, an
-    event about an object in a namespace may be in any; a real server checks that for events without an eventTime only.
+    event about an object in a namespace may be in any; a real API server checks that for events without an eventTime
+    only.
     """
     namespace, about = obj["metadata"]["namespace"], part(obj, "involvedObject").get("namespace", "")
     if (any_other and about) or namespace in ((about,) if about else for_cluster_scoped):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of flow schemas and priority levels, by which a real server shares itself out among its clients."""
+"""Rules of flow schemas and priority levels, by which a real API server shares itself out among its clients."""
 
 from __future__ import annotations
 

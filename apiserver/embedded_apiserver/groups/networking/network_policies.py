@@ -17,7 +17,13 @@ _POLICY_TYPES = ("Ingress", "Egress")
 
 
 def network_policy(obj: Object, old: Object | None = None) -> Iterator[Cause]:
-    """Return the validation errors of a NetworkPolicy; address ranges of `old` were accepted before."""
+    """Return the validation errors of a NetworkPolicy.
+
+    Args:
+        obj: The policy.
+        old: The stored policy if this is an update. An address range that it already has is not an error, even if it is
+            in a notation that new policies must not use.
+    """
     spec = part(obj, "spec")
     known = set(_ranges(part(old, "spec"))) if old is not None else ()
     yield from label_selector(part(spec, "podSelector"), "spec.podSelector")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from embedded_apiserver.objects import Object, part
 
 LISTS = ("initContainers", "containers", "ephemeralContainers")
-"""The fields of a pod's spec that list containers, in the order in which a real server looks at them."""
+"""The fields of a pod's spec that list containers, in the order in which a real API server looks at them."""
 
 
 def all_containers(spec: Object) -> Iterator[Object]:

@@ -27,8 +27,8 @@ _ATTRIBUTES = "volumeAttributesClassName"
 def claim_change(old: Object, new: Object) -> Iterator[Cause]:
     """Return the validation errors of an update of a PersistentVolumeClaim.
 
-    A real server allows a larger request only if the storage class allows expansion. Storage classes are not checked
-    here, so it is always allowed.
+    A real API server allows a larger request only if the storage class allows expansion. Storage classes are not
+    checked here, so it is always allowed.
     """
     before, after = part(old, "spec"), part(new, "spec")
     was, now = _class_of(old), _class_of(new)

@@ -41,12 +41,12 @@ _RUNS = ("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSched
 
 
 def of_name(metadata: Object, use: str) -> list[str]:
-    """Return the warning about the name of a new object, if a host name made from it would be invalid.
+    """Return a warning in a list if the name of a new object is not a DNS label, as a host name made from it must be.
 
     Args:
         metadata: The metadata from the client. A generated name is not known yet, so a placeholder is used as its
             suffix.
-        use: The use of the name, in the words of the warning.
+        use: The purpose for which the name is used, in the words of the warning, such as `the Pod's hostname`.
     """
     name = metadata.get("name") or f"{metadata.get('generateName', '')[:58]}xxxxx"
     if not (problems := label_errors(name)):

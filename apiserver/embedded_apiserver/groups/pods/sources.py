@@ -37,7 +37,7 @@ class VolumeSource(NamedTuple):
         check: The function that returns the validation errors of the source at a path.
         other: The field to name in the error for a second source; empty for `name`.
         place: The last step of the path for `check`; empty for `name`.
-        joins: True if a real server accepts it as a further source, and validates it.
+        joins: True if a real API server accepts it as a further source, and validates it.
     """
 
     name: str

@@ -38,7 +38,9 @@ def new_pod(obj: Object) -> Object:
 
 
 def pod_warnings(obj: Object, old: Object | None) -> Iterator[str]:
-    """Yield the warnings about a new Pod. As on a real server, an update causes none, because pods change too often."""
+    """Yield the warnings about a new Pod. As on a real API server, an update causes none, because pods change too
+    often.
+    """
     if old is None:
         yield from profile_warnings(obj)
         yield from of_name(obj["metadata"], "the Pod's hostname")
@@ -117,7 +119,11 @@ def template_warnings(obj: Object, old: Object | None) -> Iterator[str]:
 
 
 def new_claim(obj: Object) -> Object:
-    """Return a new PersistentVolumeClaim with both `dataSource` and `dataSourceRef`, if it has one of them."""
+    """Return a new PersistentVolumeClaim; if it sets only one of `dataSource` and `dataSourceRef`, that is copied to
+    the other.
+
+    A `dataSourceRef` to another namespace is not copied.
+    """
     return _with_both_sources(obj, {})
 
 

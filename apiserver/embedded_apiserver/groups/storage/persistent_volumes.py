@@ -72,7 +72,7 @@ def volume(obj: Object) -> Iterator[Cause]:
 def mount_options(obj: Object) -> Iterator[Cause]:
     """Return a validation error if a volume has an annotation for mount options, but a type that does not support them.
 
-    As on a real server, the field `mountOptions` is accepted for every type.
+    As on a real API server, the field `mountOptions` is accepted for every type.
     """
     spec = part(obj, "spec")
     if _OPTIONS in (obj["metadata"].get("annotations") or {}) and all(spec.get(name) is None for name in _MOUNTED):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the schedules of cron jobs: five fields, or a descriptor such as `@hourly`. A real server uses robfig/cron."""
+"""Reads the schedules of cron jobs: five fields, or a descriptor such as `@hourly`, as robfig/cron reads them."""
 
 from __future__ import annotations
 

@@ -90,7 +90,14 @@ def new_daemon_set(obj: Object) -> Object:
 
 
 def updated_daemon_set(old: Object, made: Object, subresource: str) -> Object:
-    """Return an updated DaemonSet; the generation of its pod template increases with each change of the template."""
+    """Return an updated DaemonSet with the generation of its pod template, which each change of the template increases.
+
+    Args:
+        old: The stored DaemonSet.
+        made: The DaemonSet after the update.
+        subresource: The subresource that was written; empty for the object itself. A write of the status changes
+            nothing here.
+    """
     return made if subresource == "status" else _numbered(made, _number(old) + has_new_template(old, made))
 
 
