@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stand-ins for what a program manages outside of the cluster, for `cluster.outside`; see `docs/outside.md`."""
+"""Fakes of services that a program manages outside of the cluster, for `cluster.outside`; see `docs/outside.md`."""
 
 from __future__ import annotations
 

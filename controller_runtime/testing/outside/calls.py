@@ -18,15 +18,15 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 @attrs.frozen
 class Call:
-    """A call of the program under test to an outside service.
+    """A call of the program under test to a fake of an outside service, which is one outside of the cluster.
 
     Attributes:
         outside: The name of the outside service.
-        text: The method and its arguments.
-        reads: Whether it changes nothing.
-        may_repeat: Whether it may be carried out twice.
-        may_be_past: Whether it may be answered as if the last change had not been made.
-        is_opaque: Whether its effects cannot be seen, so that it counts as one that changes something.
+        text: The method and its arguments, as in source code.
+        reads: True if the call changes nothing.
+        may_repeat: True if the service may carry the call out twice.
+        may_be_past: True if the call may be answered with the state before the last change.
+        is_opaque: True if the effects of the call cannot be seen, so that it counts as a change.
     """
 
     outside: str
@@ -41,7 +41,14 @@ class Call:
 
 
 def text_of(outside: str, method: str, args: Sequence[object], kwargs: Mapping[str, object]) -> str:
-    """Return a call as it stands in a program, with short arguments."""
+    """Return a call as source code, such as `Broker.create('a')`; each argument is cut to 60 characters.
+
+    Args:
+        outside: The name of the outside service.
+        method: The name of the called method.
+        args: The positional arguments.
+        kwargs: The keyword arguments.
+    """
     given = [*map(_short, args), *(f"{name}={_short(value)}" for name, value in kwargs.items())]
     return f"{outside}.{method}({', '.join(given)})"
 
@@ -52,51 +59,62 @@ def _short(value: object) -> str:
 
 
 class Watched(Protocol):
-    """The part of a line to an outside service that an observer needs."""
+    """The part of a `Line`, which connects the callers of a fake with the fake, that an observer needs."""
 
     @property
     def name(self) -> str:
-        """The name of the outside."""
+        """The name of the outside service."""
 
     @property
     def fake(self) -> Any:
-        """The fake itself, whose methods are called without a fault."""
+        """The fake itself; calls of its methods have no faults."""
 
     @property
     def is_awaited(self) -> bool:
-        """True while a call goes another way than usual, or is late though its caller may have given up."""
+        """True while a call is under way that has a fault, or is carried out late, even if its caller has given up."""
 
     def present(self) -> Snapshot:
-        """Return the present state."""
+        """Return a snapshot of the present state of the fake."""
 
     def notice(self) -> None:
-        """Report to the observer changes that no call has made."""
+        """Report to the observer changes of the state that were not made by a call."""
 
     def calling(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that calls a method of the fake over this line."""
+        """Return a function that calls a method of the fake, and may have the faults that the observer chooses.
+
+        Args:
+            name: The name of the method.
+            method: The method itself.
+        """
 
 
 class Observer:
-    """Hears of calls and decides how they go; this one lets each go as usual.
+    """Is notified of calls to outside services and chooses their faults; this base class lets each call succeed.
 
     Threads: those of a simulation, which run one at a time.
     """
 
     def added(self, line: Watched) -> None:
-        """Called when a test has made a stand-in for an outside service."""
+        """Called when a test has put a fake of an outside service into its cluster."""
 
     def begins(self, call: Call) -> tuple[int, Course]:
-        """Return the number of a call of the program, and the way in which it goes."""
+        """Return a number for a call that the program begins, and how the call goes."""
         return 0, AS_USUAL
 
     def changed(self, line: Watched, number: int, found: Sequence[Changed]) -> None:
-        """Called when the program's call with a number has changed things; 0 stands for other callers."""
+        """Called when a call has changed the state of a fake.
+
+        Args:
+            line: The connection to the fake.
+            number: The number that `begins` returned for the call; 0 for a caller other than the program.
+            found: The changes.
+        """
 
     def acted(self, line: Watched, method: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        """Called before `changed` when the test has changed things by a call."""
+        """Called before `changed` when the test itself has changed the state of a fake by a call of `method`."""
 
     def moved(self, line: Watched, found: Sequence[Changed]) -> None:
-        """Called when things have changed without a call."""
+        """Called when the state of a fake has changed without a call."""
 
     def end_program(self) -> None:
-        """End the program, from one of its threads."""
+        """End the program under test; called on one of its threads."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ways in which a call to an outside service may go, as data."""
+"""The ways in which a call to an outside service may succeed or fail, as data."""
 
 from __future__ import annotations
 
@@ -20,24 +20,25 @@ class Fault(enum.Enum):
 
 
 PATIENCE = 5.0
-"""Virtual seconds after which a call without an answer ends, which is the default of httpx."""
+"""Virtual seconds after which a call without an answer times out; the default of httpx."""
 
 LATE = 20.0
-"""Virtual seconds by which a late call is late. It is longer than usual time-outs, so that one of the program ends the
-call, which is carried out all the same."""
+"""Virtual seconds after which a late call is carried out. They are more than usual time-outs, so that the program gives
+up the call, which takes effect all the same.
+"""
 
 
 @attrs.frozen
 class Course:
-    """The way in which a call goes.
+    """The way in which a call to an outside service goes.
 
     Attributes:
-        late: Seconds until it is carried out.
-        times: How often it is carried out.
-        wait: Seconds until its caller gives up.
-        error: The error that the caller gets: the name of an attribute of `Declared`, or empty if it gets the answer.
-        from_past: Whether it is answered as if the last change had not been made.
-        ends: Whether the program ends here, so that nothing comes back.
+        late: Virtual seconds until the call is carried out.
+        times: The number of times that it is carried out.
+        wait: Virtual seconds that the caller waits after that for the answer, or until it times out.
+        error: The name of the attribute of `Declared` that makes the caller's error; empty if it gets the answer.
+        from_past: True if the call is answered with the state before the last change.
+        ends: True if the program is killed during the call, and gets no answer.
     """
 
     late: float = 0.0

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The declaration of a fake of an outside service: its library's errors, its reads, and the faults of its calls that
-not every network has."""
+"""The declaration of a fake of an outside service: the errors that its calls raise, the methods that only read, and the
+faults that only some services have.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ T = TypeVar("T", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
 
 MakeError = Callable[[str], BaseException]
-"""Makes an error of a service's library from a message; a class of exceptions will do."""
+"""Returns the exception for a message, as the client library of a service raises it; an exception class is enough."""
 
 _DECLARED = "__outside__"
 _READS = "__outside_reads__"
@@ -24,13 +25,13 @@ _READS = "__outside_reads__"
 
 @attrs.frozen
 class Declared:
-    """The declaration of a fake.
+    """The declared faults of a fake's calls.
 
     Attributes:
-        refused: Makes the error of a call that could not connect.
-        timed_out: Makes the error of a call that got no answer.
-        at_least_once: Whether a call may be carried out twice.
-        eventually_consistent: Whether a read may be answered as if the last change had not been made.
+        refused: Makes the exception of a call that could not connect.
+        timed_out: Makes the exception of a call that got no answer.
+        at_least_once: True if the service may carry a call out twice.
+        eventually_consistent: True if a read may be answered with the state before the last change.
     """
 
     refused: MakeError = ConnectionRefusedError
@@ -46,19 +47,19 @@ def outside(
     at_least_once: bool = False,
     eventually_consistent: bool = False,
 ) -> Callable[[T], T]:
-    """Return a decorator for the class of a fake, which declares how the calls of its methods may fail.
+    """Return a decorator for the class of a fake that declares how the calls of its methods may fail.
 
-    Without it a fake has the defaults.
+    A fake class without this decorator has the default values.
 
     Args:
-        refused: Makes the error of a call that could not connect, from a message. A class of exceptions, such as
+        refused: Returns the exception of a call that could not connect, from a message. An exception class, such as
             `httpx.ConnectError`, is enough.
-        timed_out: Makes the error of a call that got no answer, such as `httpx.ReadTimeout`.
-        at_least_once: The service may carry a call out twice, as behind a queue that delivers at least once.
-        eventually_consistent: The service may answer a read as if the last change had not been made.
+        timed_out: Returns the exception of a call that got no answer, from a message, such as `httpx.ReadTimeout`.
+        at_least_once: True if the service may carry a call out twice, as behind a queue that delivers at least once.
+        eventually_consistent: True if the service may answer a read with the state before the last change.
 
     Raises:
-        UsageError: `refused` or `timed_out` makes no exception.
+        UsageError: `refused` or `timed_out` returns no exception.
     """
     make: Any
     for name, make in (("refused", refused), ("timed_out", timed_out)):
@@ -74,16 +75,16 @@ def outside(
 
 
 def reads(method: F) -> F:
-    """Mark a method of a fake that changes nothing, so that fewer plans are needed for its calls."""
+    """Mark a method of a fake as one that changes nothing, so that fewer faults have to be tried for its calls."""
     setattr(method, _READS, True)
     return method
 
 
 def declared_by(fake: object) -> Declared:
-    """Return the declaration of a fake.
+    """Return the declaration of a fake; the default one if its class has no `outside` decorator.
 
     Raises:
-        UsageError: The fake has no `state`, or a method is a generator.
+        UsageError: The fake has no attribute `state`, or a public method is a generator.
     """
     kind = type(fake)
     if not hasattr(fake, "state"):
@@ -97,5 +98,5 @@ def declared_by(fake: object) -> Declared:
 
 
 def is_read(method: object) -> bool:
-    """Return whether a method of a fake is marked by `reads`."""
+    """Return whether a method of a fake has the decorator `reads`."""
     return bool(getattr(method, _READS, False))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fake of an HTTP service, whose routes are functions, with transports for httpx and requests in virtual time."""
+"""A fake of an HTTP service, whose routes are functions, with adapters for httpx and requests in virtual time."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ import attrs
 from controller_runtime.testing.outside.declaring import outside, reads
 
 SAFE = ("GET", "HEAD", "OPTIONS")
-"""The methods that change nothing."""
+"""The HTTP methods that change nothing."""
 
 
 class Unconnected(Exception):
-    """No connection could be made; adapters raise the error of their library in its place."""
+    """No connection could be made; an adapter replaces it with the error of its HTTP library."""
 
 
 class Unanswered(Exception):
-    """No answer came; adapters raise the error of their library in its place."""
+    """There was no answer; an adapter replaces it with the error of its HTTP library."""
 
 
 @attrs.frozen
@@ -34,11 +34,11 @@ class Asked:
     """A request to a route.
 
     Attributes:
-        method: Its method.
-        path: Its path.
-        query: Its query; of a name that is given more than once the last value.
-        headers: Its headers, by names in lower case.
-        body: Its body.
+        method: The HTTP method.
+        path: The path, without the query.
+        query: The query parameters; the last value of a repeated one.
+        headers: The headers, by name in lower case.
+        body: The body; empty if there is none.
     """
 
     method: str
@@ -49,7 +49,7 @@ class Asked:
 
     @property
     def json(self) -> Any:
-        """The body, decoded."""
+        """The body, decoded from JSON. Reading it raises `ValueError` if the body is not JSON."""
         return json.loads(self.body)
 
 
@@ -58,9 +58,9 @@ class Answer:
     """The answer of a route.
 
     Attributes:
-        status: Its status.
-        body: A value of JSON, or bytes; None for no body.
-        headers: Its headers.
+        status: The HTTP status.
+        body: The body: bytes, or a value to be encoded as JSON; None for no body.
+        headers: The headers.
     """
 
     status: int = 200
@@ -69,35 +69,37 @@ class Answer:
 
     @property
     def content(self) -> bytes:
-        """The body as it is sent."""
+        """The body as bytes."""
         if self.body is None:
             return b""
         return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
 
     @property
     def all_headers(self) -> dict[str, str]:
-        """The headers, with the type of a body of JSON."""
+        """The headers, with the `content-type` of a JSON body."""
         is_json = self.body is not None and not isinstance(self.body, bytes)
         return {**({"content-type": "application/json"} if is_json else {}), **self.headers}
 
 
 Route = Callable[..., Answer]
-"""Answers a request: it is given the state, which it may change, an `Asked`, and the parts of the path in braces by
-name."""
+"""Returns the `Answer` to a request. It is called with the state of the service, which it may change, the `Asked`, and
+the parts of the path that stand in braces, as keyword arguments.
+"""
 
 
 @outside(refused=Unconnected, timed_out=Unanswered)
 class HTTPService:
     """A fake of an HTTP service: each route is a function of its state. A path without a route is answered with 404.
 
-    Give the program a client over `HTTPXTransport` or `RequestsAdapter`, which take what `cluster.outside` returns.
+    Give the program an HTTP client with an `HTTPXTransport` or a `RequestsAdapter`, made from the result of
+    `cluster.outside`.
 
     Args:
-        routes: The functions, by method and path, such as `PUT /topics/{name}`. The first that fits answers.
-        state: The content of the service at first; an empty dict by default.
+        routes: The functions, by method and path, such as `PUT /topics/{name}`. The first that matches answers.
+        state: The initial state of the service; an empty dict by default.
 
     Attributes:
-        state: The content of the service.
+        state: The present state of the service.
 
     Threads: those of a simulation, which run one at a time.
     """
@@ -108,20 +110,20 @@ class HTTPService:
 
     @reads
     def read(self, asked: Asked) -> Answer:
-        """Answer a request that changes nothing."""
+        """Answer a request that changes nothing; 404 if there is no route."""
         return self._answer(asked)
 
     def write(self, asked: Asked) -> Answer:
-        """Answer a request that may change something."""
+        """Answer a request that may change something; 404 if there is no route."""
         return self._answer(asked)
 
     @reads
     async def read_async(self, asked: Asked) -> Answer:
-        """Answer a request that changes nothing, to a coroutine."""
+        """Answer a request that changes nothing, for a coroutine."""
         return self._answer(asked)
 
     async def write_async(self, asked: Asked) -> Answer:
-        """Answer a request that may change something, to a coroutine."""
+        """Answer a request that may change something, for a coroutine."""
         return self._answer(asked)
 
     def _answer(self, asked: Asked) -> Answer:
@@ -132,15 +134,15 @@ class HTTPService:
 
 
 class HTTPXTransport:
-    """The `transport` of an `httpx.Client` or an `httpx.AsyncClient` to an outside service.
+    """The `transport` of an `httpx.Client` or an `httpx.AsyncClient` whose requests go to a fake of an HTTP service.
 
     A request that cannot connect raises `httpx.ConnectError`, and one without an answer `httpx.ReadTimeout`. An
-    `AsyncClient` gives up a late answer after its own time-out for reads; a `Client` waits for it.
+    `AsyncClient` stops waiting after its read time-out; a `Client` waits for a late answer.
 
     Args:
         service: The result of `cluster.outside(HTTPService(…))`.
 
-    Threads: as its client's.
+    Threads: as those of the httpx client.
     """
 
     def __init__(self, service: HTTPService) -> None:
@@ -148,14 +150,24 @@ class HTTPXTransport:
         self._httpx: Any = importlib.import_module("httpx")
 
     def handle_request(self, request: Any) -> Any:
-        """Return the answer to a request."""
+        """Return the `httpx.Response` to a request; called by `httpx.Client`.
+
+        Raises:
+            httpx.ConnectError: The request cannot connect.
+            httpx.ReadTimeout: There is no answer.
+        """
         with self._errors(request):
             asked = self._asked(request, request.read())
             send = self._service.read if asked.method in SAFE else self._service.write
             return self._response(send(asked), request)
 
     async def handle_async_request(self, request: Any) -> Any:
-        """Return the answer to a request of a coroutine."""
+        """Return the `httpx.Response` to a request; called by `httpx.AsyncClient`.
+
+        Raises:
+            httpx.ConnectError: The request cannot connect.
+            httpx.ReadTimeout: There is no answer, or none within the read time-out of the client.
+        """
         with self._errors(request):
             asked = self._asked(request, await request.aread())
             send = self._service.read_async if asked.method in SAFE else self._service.write_async
@@ -198,7 +210,7 @@ class HTTPXTransport:
 
 
 class RequestsAdapter:
-    """An adapter of a `requests.Session` to an outside service: `session.mount("http://topics", adapter)`.
+    """An adapter of a `requests.Session` that sends to a fake: `session.mount("http://topics", adapter)`.
 
     A request that cannot connect raises `requests.ConnectionError`, and one without an answer `requests.ReadTimeout`.
 
@@ -213,7 +225,12 @@ class RequestsAdapter:
         self._requests: Any = importlib.import_module("requests")
 
     def send(self, request: Any, **options: object) -> Any:
-        """Return the answer to a prepared request; options, such as a time-out, are not used."""
+        """Return the `requests.Response` to a prepared request; the options, such as a time-out, are ignored.
+
+        Raises:
+            requests.ConnectionError: The request cannot connect.
+            requests.ReadTimeout: There is no answer.
+        """
         parts = urlsplit(request.url)
         body = request.body or b""
         content = body.encode() if isinstance(body, str) else body

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The line between a program and an outside service: the observer of the run decides how each call goes."""
+"""The connection between a program and a fake of an outside service, where an observer chooses how each call goes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from controller_runtime.testing.outside.place import Caller, Place
 from controller_runtime.testing.outside.snapshots import Snapshot, changes, snapshot
 
 Deed = Callable[[Any], Any]
-"""Carries a call out on a fake."""
+"""Carries out one call: it is called with the fake, and returns the answer of its method."""
 
 
 @attrs.frozen
@@ -37,20 +37,20 @@ class _Outcome:
 
 
 class Line:
-    """The line to one outside.
+    """Connects the callers of a fake with the fake, and applies the faults that the observer chooses.
 
     Args:
-        fake: The outside.
-        name: Its name in reports.
-        place: The place from which it is called.
+        fake: The fake of an outside service.
+        name: The name of the service in reports.
+        place: The surroundings of the fake: the present process, the observer, and how a call waits.
 
     Attributes:
         fake: As given.
         name: As given.
-        place: As given; another one while another cluster has the outside.
+        place: As given; replaced for the time in which another cluster borrows the fake.
 
     Raises:
-        UsageError: The fake cannot stand for an outside service; see `declared_by`.
+        UsageError: The fake has no attribute `state`, or a public method is a generator.
 
     Threads: those of a simulation, which run one at a time.
     """
@@ -65,34 +65,39 @@ class Line:
         self._late: set[asyncio.Task[Any]] = set()
 
     def present(self) -> Snapshot:
-        """Return the present state of the outside."""
+        """Return a snapshot of the present state of the fake."""
         return snapshot(self.fake.state)
 
     def notice(self) -> None:
-        """Tell the observer of changes that no call has made."""
+        """Report to the observer changes of the state that were not made by a call."""
         if not self._under_way and (found := changes(self._last, now := self.present())):
             self._last = now
             self.place.observer.moved(self, found)
 
     @property
     def is_awaited(self) -> bool:
-        """True while a call goes another way than usual, or is late though its caller may have given up."""
+        """True while a call is under way that has a fault, or is carried out late, even if its caller has given up."""
         return bool(self._late) or self._astray > 0
 
     def begin_again(self) -> None:
-        """Give the fake the state back that it had at first."""
+        """Set the state of the fake back to its initial state."""
         self.fake.state = copy.deepcopy(self._first)
         self._last, self._past = self.present(), None
 
     def program_ended(self) -> None:
-        """Tell the fake, if it has a method `hang_up`, that the program and with it all connections have ended."""
+        """Call the fake's method `hang_up`, if it has one, because the program and all its connections have ended."""
         self._late.clear()
         if callable(hang_up := getattr(self.fake, "hang_up", None)):
             hang_up()
             self._last = self.present()
 
     def calling(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that calls a method of the fake over this line."""
+        """Return a function that calls a method of the fake, with the faults that the observer chooses.
+
+        Args:
+            name: The name of the method.
+            method: The method itself; the result is a coroutine function if this one is.
+        """
         if inspect.iscoroutinefunction(method):
 
             @functools.wraps(method)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The outsides of one cluster."""
+"""The fakes of outside services of one cluster."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 
 class Outsides:
-    """Makes the outsides of a cluster.
+    """Puts fakes of outside services into a cluster.
 
     Args:
-        place: The place from which they are called.
+        place: The surroundings of the fakes: the present process, the observer, and how a call waits.
 
     Attributes:
-        lines: The lines to them, in the order in which they were made.
-        made: The objects that stand for them, in that order.
+        lines: The connections to the fakes, in the order in which they were made.
+        made: The objects that tests and programs use in place of the fakes, in the same order.
 
     Threads: one.
     """
@@ -38,12 +38,13 @@ class Outsides:
     def __call__(self, fake: T) -> T:
         """Return an object that stands for a fake of an outside service; give it to the program under test.
 
-        Each call of its methods by the program is one to the outside, sync or `async`: `--perturb` refuses it, loses
-        it or its answer, makes it late, and ends the program before and after it. Calls of the test are carried out at
-        once. A thread or a coroutine of a program that was killed can call nothing. See `docs/outside.md`.
+        Each method call of the program, sync or `async`, counts as one over a network: `--perturb` refuses it, loses
+        the request or the answer, delays it, and kills the program before and after it. Calls of the test are carried
+        out at once. A thread or a coroutine of a program that was killed can call nothing. See `docs/outside.md`.
 
         Raises:
-            UsageError: The fake has no attribute `state`, from which its changes are seen, or a method is a generator.
+            UsageError: `fake` is a class, stands for a fake already, has no attribute `state`, from which its changes
+                are seen, or has a public method that is a generator.
         """
         if isinstance(fake, type):
             raise UsageError(f"give an object of the class, as in cluster.outside({fake.__name__}())")
@@ -59,7 +60,10 @@ class Outsides:
 
     @contextmanager
     def borrowed(self, lines: Sequence[Line]) -> Iterator[None]:
-        """Have the outsides of another cluster while the block lasts, with the states that they had at first.
+        """Use the fakes of another cluster within the `with` block, each with its initial state.
+
+        Args:
+            lines: The connections to these fakes; the other cluster has them again afterwards.
 
         Raises:
             AttributeError: The state of a fake cannot be set.
@@ -77,6 +81,6 @@ class Outsides:
                 line.place = place
 
     def program_ended(self) -> None:
-        """Tell all of them that the program has ended, and its connections with it."""
+        """Tell all fakes that the program, and with it its connections, has ended."""
         for line in self.lines:
             line.program_ended()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The place from which an outside service is called: whose thread it is, and how it waits."""
+"""The surroundings of a fake of an outside service: whose thread calls it, and how a call waits."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Caller(enum.Enum):
 
 @attrs.define
 class Place:
-    """The surroundings of an outside service.
+    """The surroundings of a fake of an outside service.
 
     Attributes:
         program: Returns the host of the present process of the program.
-        is_checking: Returns whether a check of the test is being made.
-        written: Called with a text after each change, for what must always hold.
+        is_checking: Returns True while a check of the test is evaluated.
+        written: Called after each change with a text that says when; checks the conditions that always have to hold.
         observer: Decides how calls go.
     """
 
@@ -40,10 +40,10 @@ class Place:
     observer: Observer
 
     def caller(self) -> Caller:
-        """Return whose thread calls.
+        """Return the owner of the calling thread.
 
         Raises:
-            Crashed: The thread is one of a process that has ended.
+            Crashed: The thread belongs to a process that has ended.
         """
         host = self.program()
         if not isinstance(host, SimulatedHost) or host.scheduler.observing or self.is_checking():
@@ -56,7 +56,10 @@ class Place:
         return Caller.PROGRAM if task.machine is host.machine else Caller.OTHER
 
     def leave(self, label: str) -> None:
-        """Let other threads run, as a call to another machine does.
+        """Let other threads of the simulation run, as during a call to another machine.
+
+        Args:
+            label: The text for the call in the trace of the simulation.
 
         Raises:
             LockHeld: The caller holds a lock.
@@ -66,12 +69,12 @@ class Place:
         host.leaving(label)
 
     def wait(self, seconds: float) -> None:
-        """Let virtual seconds pass."""
+        """Wait for `seconds` of virtual time."""
         if seconds:
             Stop(self.program(), "an answer of the outside").wait(seconds)
 
     def end_program(self) -> None:
-        """End the program, from one of its threads, which never runs again."""
+        """Kill the program, from one of its threads; this call never returns."""
         host = self.program()
         self.observer.end_program()
         Stop(host, "end of the program").wait_until(None)

@@ -14,10 +14,10 @@ _LINE = "_line_to_the_outside"
 
 
 class Proxy:
-    """Stands for a fake: calls of its public methods are calls to the outside, and all else is the fake's.
+    """Stands for a fake: calls of its public methods may have faults; all other attributes are those of the fake.
 
     Args:
-        line: The line to the fake.
+        line: The connection to the fake.
     """
 
     def __init__(self, line: Line) -> None:
@@ -42,10 +42,10 @@ class Proxy:
 
 
 def line_of(proxy: object) -> Line:
-    """Return the line behind a proxy."""
+    """Return the connection to the fake for which `proxy` stands."""
     return cast("Line", object.__getattribute__(proxy, _LINE))
 
 
 def fake_of(given: T) -> T:
-    """Return the fake behind a proxy; anything else as it is."""
+    """Return the fake for which `given` stands; `given` itself if it is no `Proxy`."""
     return cast("T", line_of(given).fake) if type(given) is Proxy else given

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fake of an HTTP service on loopback, in real time, for clients that have no transport of their own to replace."""
+"""A fake of an HTTP service on a loopback port, in real time, for HTTP clients whose transport cannot be replaced."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from embedded_apiserver import LoopbackServer
 
 
 class HTTPServer:
-    """Serves a fake on a port of loopback while the `with` block lasts, for any client of HTTP, such as aiohttp.
+    """Serves a fake on a loopback port within the `with` block, for any HTTP client, such as aiohttp.
 
-    It works in real time alone, so its calls are not perturbed: a simulation lets no socket open. The connection of a
-    call to which the fake raises `Unconnected` or `Unanswered` is closed without an answer.
+    It works in real time only, so its calls get no faults from `--perturb`: a simulation permits no sockets. If the
+    fake raises `Unconnected` or `Unanswered`, the connection is closed without an answer.
 
     Args:
         service: The fake, or the result of `cluster.outside(HTTPService(…))` of a cluster in real time.
-        host: The clock, the locks and the threads; the real machine's by default.
+        host: The source of time, locks and threads; by default the real machine.
+
+    Raises:
+        UsageError: `service` is no `HTTPService`.
 
     Threads: one owner. Routes are called one at a time, on the thread of the server.
     """
@@ -34,7 +37,7 @@ class HTTPServer:
 
     @property
     def url(self) -> str:
-        """The base URL, within the `with` block."""
+        """The base URL; valid within the `with` block."""
         return self._server.url
 
     def __enter__(self) -> Self:

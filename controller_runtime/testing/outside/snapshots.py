@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states of an outside service as plain values, and their changes."""
+"""The states of an outside service as plain values, and the changes between them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Any, NamedTuple
 import attrs
 
 Snapshot = Mapping[str, Any]
-"""The things that an outside holds, by their names, as values of JSON; one thing if its state is not a mapping."""
+"""The items that an outside service holds, by name, as JSON values; one item named `""` if its state is no mapping."""
 
 _ABSENT = object()
 
 
 class Changed(NamedTuple):
-    """A thing of an outside service that has changed.
+    """An item of an outside service that has changed.
 
     Attributes:
-        key: Its name.
-        fields: The paths that have changed; empty if it came or went.
-        creates: Whether it was not there before.
-        deletes: Whether it is not there any more.
+        key: The name of the item.
+        fields: The paths of the changed fields; empty if the item was created or deleted.
+        creates: True if the item was created.
+        deletes: True if the item was deleted.
     """
 
     key: str
@@ -34,14 +34,14 @@ class Changed(NamedTuple):
 
 
 def snapshot(state: object) -> Snapshot:
-    """Return a copy of a state that later changes of it do not reach."""
+    """Return a copy of a state as JSON values, independent of later changes of the state."""
     if isinstance(state, Mapping):
         return {_key(key): _plain(value) for key, value in state.items()}
     return {"": _plain(state)}
 
 
 def changes(before: Snapshot, after: Snapshot) -> list[Changed]:
-    """Return the things that differ between two states, in the order of their names."""
+    """Return the items that differ between two snapshots, sorted by name."""
     found = []
     for key in sorted({*before, *after}):
         old, new = before.get(key, _ABSENT), after.get(key, _ABSENT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fake of a SQL database: SQLite in memory behind DB-API, with connections that die and commits without an answer."""
+"""A fake of a SQL database: SQLite in memory with the DB-API, whose connections may break and commits go unanswered."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def _died(text: str) -> sqlite3.OperationalError:
 
 @attrs.frozen
 class Result:
-    """The result of a statement.
+    """The result of a SQL statement.
 
     Attributes:
-        rows: Its rows.
-        columns: The names of their columns; empty for a statement without rows.
-        changed: How many rows it changed; -1 for a statement that changes none.
+        rows: The rows; empty for a statement without any.
+        columns: The names of the columns; empty for a statement without rows.
+        changed: The number of changed rows; -1 for a statement that changes none.
     """
 
     rows: Rows
@@ -37,18 +37,18 @@ class Result:
 
 @outside(refused=_died, timed_out=_died)
 class Database:
-    """Holds tables, which transactions change one after another. Programs use it by `connect`.
+    """A fake of a SQL database with one writing transaction at a time. Programs use it through `connect`.
 
-    Its calls are to open a connection, to run a statement, and to commit. A connection to which one of them gives no
-    answer is dead: what it has not committed is rolled back, and each further use raises `sqlite3.OperationalError`.
-    When the program ends, all its transactions are rolled back. A second transaction that writes while one is open is
+    The calls that may fail are opening a connection, running a statement, and committing. A connection without an
+    answer is dead: its uncommitted changes are rolled back, and each further use raises `sqlite3.OperationalError`.
+    When the program ends, all transactions are rolled back. A second transaction that writes while one is open is
     refused with `database is locked`.
 
     Args:
-        schema: Statements that are carried out at first, such as `create table users (name text primary key)`.
+        schema: SQL statements that create the tables, such as `create table users (name text primary key)`.
 
     Attributes:
-        state: The committed rows: for each a dict, by table and primary key.
+        state: The committed rows, each a dict by column, by table and values of the primary key.
 
     Threads: those of a simulation, which run one at a time.
     """
@@ -62,7 +62,7 @@ class Database:
 
     @property
     def state(self) -> dict[tuple[str, ...], dict[str, Any]]:
-        """The committed rows."""
+        """The committed rows, each a dict by column, by table and values of the primary key."""
         return self._committed
 
     @state.setter
@@ -77,15 +77,15 @@ class Database:
         self._committed = self._present()
 
     def open(self) -> int:
-        """Open a connection, and return its number."""
+        """Open a connection and return its number, by which the other methods know it."""
         self._opened += 1
         return self._opened
 
     def run(self, connection: int, statement: str, values: Sequence[Any] = ()) -> Result:
-        """Run a statement that may change something, in the transaction of a connection.
+        """Run a statement that may change something, in the transaction of the connection with this number.
 
         Raises:
-            sqlite3.Error: The statement is refused, or another connection has changed something and not committed it.
+            sqlite3.Error: The statement is refused, or another connection has uncommitted changes.
         """
         if self._writing not in (None, connection):
             raise sqlite3.OperationalError("database is locked")
@@ -96,7 +96,11 @@ class Database:
 
     @reads
     def query(self, connection: int, statement: str, values: Sequence[Any] = ()) -> Result:
-        """Run a statement that changes nothing. It sees the open transaction of any connection."""
+        """Run a statement that changes nothing. It also sees the uncommitted changes of other connections.
+
+        Raises:
+            sqlite3.Error: The statement is refused.
+        """
         return _result(self._db.execute(statement, values))
 
     def commit(self, connection: int) -> None:
@@ -106,13 +110,13 @@ class Database:
             self._writing, self._committed = None, self._present()
 
     def give_up(self, connection: int) -> None:
-        """Roll the transaction of a connection back, if it has one."""
+        """Roll back the transaction of a connection, if it has one."""
         if self._writing == connection:
             self._db.execute("rollback")
             self._writing = None
 
     def hang_up(self) -> None:
-        """Roll all transactions back, because the program has ended."""
+        """Roll back all transactions; called when the program has ended."""
         if self._writing is not None:
             self.give_up(self._writing)
 
@@ -138,10 +142,13 @@ class Database:
 
 
 class Connection:
-    """A connection of DB-API to an outside service that is a database; made by `connect`.
+    """A DB-API connection to a fake database; made by `connect`.
 
     Args:
         database: The result of `cluster.outside(Database(…))`.
+
+    Raises:
+        sqlite3.OperationalError: There is no answer.
 
     Threads: one.
     """
@@ -152,27 +159,32 @@ class Connection:
         self._is_dead = False
 
     def cursor(self) -> Cursor:
-        """Return a cursor."""
+        """Return a new cursor of this connection."""
         return Cursor(self)
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Cursor:
-        """Run a statement in a new cursor, and return it."""
+        """Run a statement with `values` for its placeholders, and return the new cursor.
+
+        Raises:
+            sqlite3.Error: The statement is refused, the connection is dead, or there is no answer.
+        """
         return self.cursor().execute(statement, values)
 
     def commit(self) -> None:
-        """Commit what was changed.
+        """Commit the changes of this connection.
 
         Raises:
-            sqlite3.OperationalError: There is no answer, so that it may be committed or not; the connection is dead.
+            sqlite3.OperationalError: There is no answer, so that the changes may be committed or not; the connection is
+                dead from now on, or was before.
         """
         self.call("commit")
 
     def rollback(self) -> None:
-        """Roll the changes back."""
+        """Roll back the uncommitted changes."""
         fake_of(self._database).give_up(self._number)  # no call: the service sees the end of a connection
 
     def close(self) -> None:
-        """Roll the changes back, and close the connection."""
+        """Roll back the uncommitted changes, and close the connection."""
         self.rollback()
         self._is_dead = True
 
@@ -180,14 +192,19 @@ class Connection:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Commit, or give up what was changed if the block raises, as connections of `sqlite3` do."""
+        """Commit, or roll back if the block has raised, as a connection of `sqlite3` does."""
         if kind is None:
             self.commit()
         else:
             self.rollback()
 
     def call(self, name: str, *values: Any) -> Any:
-        """Call the database; the connection is dead once there is no answer."""
+        """Call a method of the database with the number of this connection and `values`, and return its result.
+
+        Raises:
+            sqlite3.OperationalError: The connection is dead, the statement is refused, or there is no answer; without
+                an answer the connection is dead from now on.
+        """
         if self._is_dead:
             raise sqlite3.OperationalError("the connection is closed")
         try:
@@ -200,14 +217,14 @@ class Connection:
 
 
 class Cursor:
-    """A cursor of DB-API.
+    """A DB-API cursor.
 
     Args:
-        connection: Its connection.
+        connection: The connection to which it belongs.
 
     Attributes:
-        rowcount: How many rows the last statement changed; -1 if none.
-        description: The names of the columns of the last statement as DB-API has them; None if it had none.
+        rowcount: The number of rows that the last statement changed; -1 if none.
+        description: The columns of the last statement, in the form of the DB-API; None if it had none.
 
     Threads: one.
     """
@@ -219,7 +236,11 @@ class Cursor:
         self.description: list[tuple[Any, ...]] | None = None
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Self:
-        """Run a statement, and return this cursor."""
+        """Run a statement with `values` for its placeholders, and return this cursor.
+
+        Raises:
+            sqlite3.Error: The statement is refused, the connection is dead, or there is no answer.
+        """
         is_query = statement.lstrip().lower().startswith(("select", "with", "pragma"))
         result: Result = self._connection.call("query" if is_query else "run", statement, tuple(values))
         self._rows, self.rowcount = list(result.rows), result.changed
@@ -227,11 +248,11 @@ class Cursor:
         return self
 
     def fetchone(self) -> tuple[Any, ...] | None:
-        """Return the next row; None after the last."""
+        """Return the next row; None if there is no more."""
         return self._rows.pop(0) if self._rows else None
 
     def fetchall(self) -> Rows:
-        """Return all rows that are left."""
+        """Return all remaining rows."""
         rows, self._rows = self._rows, []
         return rows
 
@@ -245,12 +266,12 @@ class Cursor:
         return row
 
     def close(self) -> None:
-        """Forget the rows."""
+        """Discard the remaining rows."""
         self._rows = []
 
 
 def connect(database: Database) -> Connection:
-    """Return a new connection to a database, by DB-API.
+    """Return a new DB-API connection to the result of `cluster.outside(Database(…))`.
 
     Raises:
         sqlite3.OperationalError: There is no answer.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fake of a service that holds named things, such as buckets, topics or records of a DNS."""
+"""A fake of a service that holds named items, such as buckets, topics or DNS records."""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ from controller_runtime.testing.outside.declaring import outside, reads
 
 
 class Missing(Exception):
-    """There is no thing of this name."""
+    """No item has the given name."""
 
 
 class Exists(Exception):
-    """There is a thing of this name already."""
+    """An item with the given name exists already."""
 
 
 @outside()
 class NamedThings:
-    """Holds things by their names, each a dict of its properties.
+    """A fake of a service that holds items by name, each a dict of properties.
 
-    A call that cannot connect raises `ConnectionRefusedError`, and one without an answer `TimeoutError`. Derive a class
-    with `@outside(…)` for the errors of another library, and for services that promise less.
+    A call that cannot connect raises `ConnectionRefusedError`, and one without an answer `TimeoutError`. For the errors
+    of another library, or for a service with weaker guarantees, derive a class with the decorator `@outside(…)`.
+
+    Args:
+        things: The initial items: the properties, by name.
 
     Attributes:
-        state: The things.
+        state: The properties of the items, by name.
 
     Threads: those of a simulation, which run one at a time.
     """
@@ -35,48 +38,48 @@ class NamedThings:
         self.state: dict[str, dict[str, Any]] = {name: dict(thing) for name, thing in things.items()}
 
     def create(self, name: str, **properties: Any) -> None:
-        """Create a thing.
+        """Create an item.
 
         Raises:
-            Exists: There is one of this name.
+            Exists: An item has this name.
         """
         if name in self.state:
             raise Exists(name)
         self.state[name] = properties
 
     def put(self, name: str, **properties: Any) -> None:
-        """Create a thing, or give one that exists these properties and no others."""
+        """Create an item, or replace all properties of an existing one."""
         self.state[name] = properties
 
     def alter(self, name: str, **properties: Any) -> None:
-        """Change some properties of a thing.
+        """Change the given properties of an item; the others stay.
 
         Raises:
-            Missing: No thing has this name.
+            Missing: No item has this name.
         """
         self.state[name] = {**self._found(name), **properties}
 
     def delete(self, name: str) -> None:
-        """Delete a thing.
+        """Delete an item.
 
         Raises:
-            Missing: No thing has this name.
+            Missing: No item has this name.
         """
         self._found(name)
         del self.state[name]
 
     @reads
     def get(self, name: str) -> dict[str, Any]:
-        """Return a copy of the properties of a thing.
+        """Return a copy of the properties of an item.
 
         Raises:
-            Missing: No thing has this name.
+            Missing: No item has this name.
         """
         return copy.deepcopy(self._found(name))
 
     @reads
     def names(self) -> list[str]:
-        """Return the names of all things, sorted."""
+        """Return the names of all items, sorted."""
         return sorted(self.state)
 
     def _found(self, name: str) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The service account whose rights an operator has: by default it may do everything, as an administrator."""
+"""The service account whose permissions an operator has; without one it has those of an administrator."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ACCOUNTS = Resource[dict[str, Any]]("", "v1", "ServiceAccount", "serviceaccount
 
 
 def account_of(text: str | None) -> ObjectKey | None:
-    """Return the account that `--as` names.
+    """Return the service account that the option `--as` names; None if `text` is None.
 
     Raises:
-        UsageError: It is not a namespace and a name.
+        UsageError: The text is not `NAMESPACE/NAME`.
     """
     if text is None:
         return None
@@ -31,10 +31,10 @@ def account_of(text: str | None) -> ObjectKey | None:
 
 
 def check_account(account: ObjectKey | None, client: Client) -> None:
-    """Check that the account is there.
+    """Check that a service account exists; None passes.
 
     Raises:
-        UsageError: It is not.
+        UsageError: The account does not exist.
     """
     try:
         if account is not None:
@@ -44,7 +44,7 @@ def check_account(account: ObjectKey | None, client: Client) -> None:
 
 
 def right_of(request: HTTPRequest, kinds: Kinds) -> str:
-    """Return the permission that a request needs, the same text in each run: its method and its resource."""
+    """Return the permission that a request needs as text: method, resource and subresource, the same in each run."""
     route = find_route(kinds, request.path.rstrip("/"))
     if route is None:
         return f"{request.method} {request.path}"
@@ -52,5 +52,5 @@ def right_of(request: HTTPRequest, kinds: Kinds) -> str:
 
 
 def refused(rights: Iterable[str]) -> str:
-    """Return the line on the rights that an operator needed and does not have."""
+    """Return a line of text about the permissions that an operator needed and does not have."""
     return f"its account has no right to {', '.join(rights)}"

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calm runs: what an operator does undisturbed, how long it pauses, and in what two runs differ by themselves."""
+"""The calm runs, which are runs without a fault: the operator's normal behavior, its pauses, and its random
+differences.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,11 @@ _LINES = 10
 
 @attrs.frozen
 class Declared:
-    """An object of the story whose states sequences declare.
+    """An object of the story for which sequences of states are tried.
 
     Attributes:
         primary: The object.
-        runs: Calm runs in which its last state is declared alone.
+        runs: Runs without a fault in which only the last state of the object is declared.
     """
 
     primary: Primary
@@ -46,12 +48,12 @@ class Declared:
 
 @attrs.frozen
 class Calm:
-    """The results of calm runs.
+    """The results of the calm runs, which are runs without a fault.
 
     Attributes:
         runs: The runs.
-        settings: How perturbed runs are to be made.
-        objects: The objects of the story for which sequences of states are played, by name.
+        settings: The settings for perturbed runs.
+        objects: The objects of the story for which sequences of states are tried, by name.
     """
 
     runs: CalmRuns
@@ -60,7 +62,7 @@ class Calm:
 
     @property
     def baseline(self) -> Baseline:
-        """The results that the runs so far have in common."""
+        """The results that all calm runs so far have in common."""
         return self.runs.baseline
 
     def of(self, plan: StateSequence) -> Declared:
@@ -75,7 +77,7 @@ class Calm:
         return found
 
     def told(self, plan: Plan) -> str:
-        """Return what a plan does, in one line."""
+        """Return one line of text about the fault of a plan."""
         return (
             told(self.of(plan).primary, plan)
             if isinstance(plan, StateSequence)
@@ -84,16 +86,19 @@ class Calm:
 
 
 def learn(host: Host, settings: Settings, say: Callable[[str], None], *, declares: bool = False) -> Calm:
-    """Make calm runs until two agree, or do not agree better with longer rests, and return what they show.
+    """Make runs without a fault until two agree, or until longer rests do not make them more alike.
 
     Args:
-        host: The real machine's.
-        settings: How they are made.
-        say: Gets each line of the report.
-        declares: Whether to make calm runs for sequences of states, too.
+        host: The host of the real machine.
+        settings: The settings of the runs.
+        say: Called with each line of the report.
+        declares: True to make also the runs by which sequences of states are judged.
+
+    Returns:
+        The results, with `quiet` of the settings adapted to the pauses of the operator.
 
     Raises:
-        UsageError: The operator ends by itself, does nothing, or never comes to rest.
+        UsageError: The operator exits by itself, changes nothing, or never comes to rest.
     """
     began = host.monotonic()
     survey = Trial(host, settings, is_survey=True)
@@ -166,6 +171,6 @@ def _checked(trial: Trial, where: str) -> Run:
 
 
 def printed(log: str) -> str:
-    """Return the last lines that an operator has printed, as a part of a message."""
+    """Return the last lines of an operator's output, as a part of a message."""
     lines = [f"\n  {line}" for line in log.splitlines()[-_LINES:] if not line.startswith("# start ")]
     return f"; it printed:{''.join(lines)}" if lines else "; it printed nothing"

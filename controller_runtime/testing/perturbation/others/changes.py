@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The changes of one run: they are recorded as they land, and held back from the operator as a plan says."""
+"""The changes of one run: they are recorded when the server commits them, and hidden from the operator as a plan
+says.
+"""
 
 from __future__ import annotations
 
@@ -32,30 +34,31 @@ from embedded_apiserver.perturbation import (
 )
 
 _NEVER = 1 << 62
-"""A version that no change has: a gate with it holds nothing yet."""
+"""A resourceVersion that no change has: a gate with it hides nothing yet."""
 
 
 class Changes:
-    """Records what lands in a server from now on, and holds it back.
+    """Records the changes of a server from now on, and hides some from the operator for a while.
 
     Args:
-        host: The lock.
+        host: The source of the lock.
         server: The server.
-        seen: The server as the operator sees it.
-        run: Gets the record.
-        trigger: When the perturbation happens; None for never.
-        quiet: Is notified of each change.
-        properties: Are checked after each change.
+        seen: The view of the server that the operator has.
+        run: The record, to which changes are added.
+        trigger: The point at which the fault happens; None for no fault.
+        quiet: Notified of each change.
+        properties: Checked after each change.
         outsides: The services outside of the cluster.
 
     Attributes:
         states: The states of the server.
-        steps: How many acts of the story were begun.
-        rests: How often the world came to rest; a restart at rest counts, since what was there is not to go then.
-        is_over: Whether the story has been told.
-        fired: Whether something was held back.
+        steps: The number of the user's actions that have begun.
+        rests: The number of times that operator and cluster have come to rest; a restart at rest counts as well,
+            because objects that exist by then should not disappear afterwards.
+        is_over: True once all actions of the story are done.
+        fired: True once a hidden change has been shown or skipped.
 
-    Threads: threads of the server note changes; one calls all else.
+    Threads: threads of the server note changes; one thread calls all other methods.
     """
 
     def __init__(
@@ -84,20 +87,26 @@ class Changes:
 
     @property
     def reached(self) -> int:
-        """The newest version, counted from the beginning."""
+        """The newest resourceVersion, counted from the beginning of the run."""
         return self._server.storage.version - self.states.first
 
     @property
     def holds(self) -> bool:
-        """Whether a change is held back."""
+        """True while a change is hidden from the operator."""
         return self._gate is not None and not self._gate.is_open and self._gate.holds
 
     def present(self) -> State:
-        """Return the present state of the world; do not change it."""
+        """Return the present state of the cluster and the outside services; do not modify it."""
         return {**self.states.present(), **self._outsides.present()}
 
     def outside(self, outside: str, found: Sequence[Changed], number: int) -> None:
-        """Record changes of an outside service, by the operator's call with a number or by others."""
+        """Record changes of an outside service.
+
+        Args:
+            outside: The name of the service.
+            found: The changes.
+            number: The number of the operator's call that made them; 0 for another cause.
+        """
         writer = MANAGER if number else OTHER
         with self._lock:
             landed = [
@@ -112,7 +121,9 @@ class Changes:
             self._quiet.note(one)
 
     def is_before_the_next_change(self) -> bool:
-        """Return whether a change is hidden from the operator while the step that makes the next one is to come."""
+        """Return whether a change is still hidden from the operator, and the user's action that makes the next one is
+        to come.
+        """
         trigger = self._trigger
         if not isinstance(trigger, AtChange) or not trigger.is_far or not self.holds:
             return False
@@ -120,14 +131,14 @@ class Changes:
             return self._counts[trigger.name] <= trigger.occurrence and not self.is_over
 
     def show_past(self, trigger: AtRest) -> None:
-        """Show a resource as it was, until `open`."""
+        """Show the operator an old state of a resource, until `open` is called."""
         of_it = [each for each in self._run.landed if each.name.resource == trigger.resource][: trigger.changes]
         version = self.states.first + (of_it[-1].version if of_it else 0)
         self._seen.past = Past(trigger.resource, version)
         self._hold(Gate(trigger.resource, version + 1))
 
     def open(self) -> None:
-        """Let come what was held back; watches end with 410 instead if a change is to be missed."""
+        """Show the hidden changes; if the plan skips a change, the watches end with status 410 instead."""
         self._seen.past = None
         if self._gate is not None:
             self.fired = True
@@ -171,10 +182,10 @@ class Changes:
 
 
 class Calls(Recorder):
-    """Records the calls of an operator to outside services, and what they change.
+    """Records the calls of an operator to outside services, and their effects.
 
     Args:
-        between: The server between the operator and its server, which counts writes and calls.
+        between: The server between the operator and the API server, which counts writes and calls.
         changes: The changes of the run.
 
     Threads: any.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `python -m controller_runtime.testing.perturb`: an operator in any language through its plans."""
+"""The command `python -m controller_runtime.testing.perturb`: tries faults against an operator in any language."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def _say(text: str) -> None:
 
 @attrs.frozen(kw_only=True)
 class Chosen:
-    """The options that choose plans and results; see `perturb`."""
+    """The command-line options that choose the plans to run and the output; their meaning is in the help of
+    `perturb`.
+    """
 
     patterns: Sequence[str]
     budget: float
@@ -167,6 +169,6 @@ def _write(player: Player, story: str, left_out: int, chosen: Chosen) -> None:
 
 
 def main() -> None:
-    """Run the command; the operator ends with it, however it ends."""
+    """Run the command; the operator's processes end with this process, even if it is killed."""
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     perturb()

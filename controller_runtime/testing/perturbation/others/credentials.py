@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The credentials of an operator: a token for each of its starts, so that a process of an earlier start cannot act."""
+"""The credentials of an operator: a new token for each start, so that a process of an earlier start is refused."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ REFUSED = HTTPResponse(
     b'"reason":"Unauthorized","code":401}',
 )
 GRACE = 2.0
-"""Seconds after the end of a process for which requests of it may still come, as they had been sent before."""
+"""Seconds after the end of a process in which its requests may still arrive, because they were sent before its end."""
 
 
 class Credentials:
-    """Issues a token for each start, and refuses those of earlier ones, whose watches end.
+    """Issues a token for each start of an operator; requests with an earlier token are refused, and their watches end.
 
     Attributes:
-        survivors: A line for each start of which a request came later than `GRACE` after its end.
+        survivors: A line for each start that sent a request later than `GRACE` seconds after its end.
 
     Threads: any.
     """
@@ -39,19 +39,19 @@ class Credentials:
 
     @property
     def survivors(self) -> list[str]:
-        """The processes that were heard of after their end, each with one of its requests."""
+        """A line for each start that sent a request after its end, with one such request."""
         with self._lock:
             return [*self._survivors.values()]
 
     def issue(self) -> str:
-        """Return the token of a new start."""
+        """Return a new token for a new start of the operator."""
         with self._lock:
             self._issued += 1
             self._token = f"operator-start-{self._issued}"
             return self._token
 
     def revoke(self, end: Callable[[], None]) -> None:
-        """Refuse the token from now on, end its watches, and call a function that ends the process."""
+        """Refuse the present token from now on, end its watches, and call `end`, which kills the process."""
         with self._lock:
             self._token, self._ended_at = "", None
             watches, self._watches = self._watches, {}
@@ -62,7 +62,9 @@ class Credentials:
             self._ended_at = self._host.monotonic()
 
     def refuses(self, request: HTTPRequest) -> bool:
-        """Return whether a request is from an earlier start, and note it if its process should be gone."""
+        """Return whether a request has no valid token; record it if its process should have ended `GRACE` seconds
+        ago.
+        """
         token = request.headers.get("authorization", "").removeprefix("Bearer ")
         with self._lock:
             if self._token and token == self._token:
@@ -75,7 +77,12 @@ class Credentials:
             return True
 
     def of_start(self, watch: Watch, on_ready: Callable[[], None]) -> Watch:
-        """Return a watch that ends when the present token is refused."""
+        """Return a watch that ends when the present token is revoked.
+
+        Args:
+            watch: The watch of the server.
+            on_ready: Called when the watch has ended.
+        """
         made = WatchOfStart(watch, on_ready, self._forget)
         with self._lock:
             if self._token:
@@ -93,9 +100,9 @@ class WatchOfStart:
     """A watch of one start of an operator; an `api.http.Watch`.
 
     Args:
-        inner: The watch.
+        inner: The watch of the server.
         on_ready: Called when the watch has ended.
-        on_close: Called when its reader closes it.
+        on_close: Called with this watch when its reader closes it.
     """
 
     def __init__(self, inner: Watch, on_ready: Callable[[], None], on_close: Callable[[WatchOfStart], None]) -> None:
@@ -104,16 +111,16 @@ class WatchOfStart:
         self._is_cut = False
 
     def cut(self) -> None:
-        """End the watch."""
+        """End the watch, because its token was revoked."""
         self._is_cut = True
         self._on_ready()
 
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
-        """Return the next lines, and whether the stream is over."""
+        """Return up to `limit` lines, and whether the stream has ended."""
         return ([], True) if self._is_cut else self._inner.take(limit)
 
     def next_wake(self) -> float | None:
-        """Return the seconds until `take` has something to do."""
+        """Return the seconds until `take` should be called again; None if only `on_ready` says so."""
         return 0.0 if self._is_cut else self._inner.next_wake()
 
     def close(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The world to which a perturbed run has to come."""
+"""The state that a perturbed run has to reach."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from controller_runtime.testing.perturbation.world import State
 
 
 class Goal(Protocol):
-    """The world that a perturbed run has to come to; a `Baseline` is one."""
+    """The states that a perturbed run has to reach; a `Baseline` is one."""
 
     @property
     def run(self) -> Run:
-        """The calm run."""
+        """The first of the runs without a fault."""
 
     def is_at(self, number: int, run: Run, state: State) -> bool:
-        """Return whether a state is right at the rest with a number."""
+        """Return whether `state` is the expected one when `run` has come to rest for the time `number`, counted from
+        0.
+        """

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guardian of a run's processes: a program of its own, so that they end also when the command is killed.
+"""The guardian of a run's processes: a separate program, so that they end even if the `perturb` command is killed.
 
-It reads one request a line from standard input and answers each with one line, both JSON. When the input ends, for
-whatever reason, it ends all that it has started, removes the folder of the run, and exits. It is started by its path,
-and needs nothing but the standard library.
+It reads requests from standard input and answers on standard output, one JSON document per line. When its input ends,
+for whatever reason, it kills all processes that it started, removes the folder of the run, and exits. It is started by
+its path, and needs only the standard library.
 
-On Linux it is the parent of every process whose own parent ends (`PR_SET_CHILD_SUBREAPER`), so it finds all
-descendants, also those in sessions of their own. Elsewhere it knows the sessions that it has started, and no others.
+On Linux it adopts every descendant whose parent has ended (`PR_SET_CHILD_SUBREAPER`), so it finds all descendants, even
+those in other sessions. On other systems it knows only the sessions that it has started.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from typing import Any
 
 _SET_CHILD_SUBREAPER = 36  # of prctl(2)
 _GONE = 5
-"""Seconds within which processes that were killed have to be gone: one that waits for a disk may take some."""
+"""Seconds within which killed processes have to be gone; a process that waits for a disk may take some."""
 
 PROC = Path("/proc")
 
 
 class Overdue(Exception):
-    """Processes that were killed are still there."""
+    """Killed processes have not ended in time."""
 
 
 class Guardian:
-    """Starts processes, looks at them and ends them.
+    """Starts processes, reports on them, and kills them.
 
     Threads: one.
     """
@@ -46,7 +46,11 @@ class Guardian:
         self._reaps = _becomes_subreaper()
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Carry out one request, and return the answer."""
+        """Carry out one request and return its answer.
+
+        Args:
+            request: The field `do` is `start`, `look` or `end`; `start` has also `command`, `environment` and `log`.
+        """
         match request["do"]:
             case "start":
                 return self._start(request["command"], request["environment"], request["log"])
@@ -56,7 +60,7 @@ class Guardian:
                 return {"left": self.end()}
 
     def end(self) -> list[str]:
-        """End all processes as `kill -9` does, and return those that are still there, as text."""
+        """Kill all processes with SIGKILL, and return texts about the ones that are still alive after five seconds."""
         signal.alarm(_GONE)
         try:
             while True:
@@ -159,7 +163,7 @@ def _is_overdue(number: int, frame: object) -> None:
 
 
 def main() -> None:
-    """Serve requests until standard input ends; then end all processes and remove the folder of the run."""
+    """Answer requests until standard input ends; then kill all processes and remove the folder of the run."""
     # Handlers, because a signal that is ignored would be ignored by the processes as well.
     for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(each, lambda number, frame: None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operator: a command below a guardian, started and killed as its plan says."""
+"""The operator: a command below a guardian process, started and killed when the plan says so."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Look(NamedTuple):
-    """A look at an operator.
+    """The present state of the operator's processes.
 
     Attributes:
-        alive: Whether its first process runs.
-        status: The exit status of its first process once that has ended by itself, negative for a signal; else None.
-        processes: How many processes it has, with all descendants (Linux; 0 elsewhere).
-        busy: Whether a thread of one of them runs, or waits for a processor (Linux; False elsewhere).
+        alive: True if the first process runs.
+        status: The exit status of the first process if it has ended by itself, negative for a signal; otherwise None.
+        processes: The number of processes, with all descendants (Linux; 0 elsewhere).
+        busy: True if any thread of them runs, or waits for a processor (Linux; False elsewhere).
     """
 
     alive: bool
@@ -35,7 +35,7 @@ class Look(NamedTuple):
 
     @property
     def end(self) -> str:
-        """How it has ended by itself; empty if it has not."""
+        """A sentence about how the first process has ended by itself; empty if it has not."""
         if self.status is None:
             return ""
         how = f"exit status {self.status}" if self.status >= 0 else f"signal {-self.status}"
@@ -44,18 +44,18 @@ class Look(NamedTuple):
 
 
 class OperatorProcess:
-    """Runs a command with a kubeconfig in its environment; a context manager, after which nothing of it is left.
+    """Runs a command with a kubeconfig; a context manager, after which no process or file of it is left.
 
-    All its processes end, and its folder is removed, also when this process is killed: a guardian sees to that.
+    All processes end and the folder is removed even if this process is killed, because a guardian process does that.
 
     Args:
-        host: The real machine's.
-        command: The command and its arguments; `{kubeconfig}` in them is the path of the kubeconfig.
+        host: The host of the real machine.
+        command: The command and its arguments; `{kubeconfig}` in them is replaced by the path of the kubeconfig.
 
     Attributes:
-        folder: The folder of the run. Temporary files of the operator lie in it.
-        log: The file that gets what the operator prints.
-        left: The processes that could not be ended, as text.
+        folder: The folder of the run, which also holds the temporary files of the operator.
+        log: The file with the operator's output.
+        left: The processes that could not be killed, as text.
 
     Threads: any.
     """
@@ -85,7 +85,7 @@ class OperatorProcess:
             self._guardian.communicate()  # its input ends: it ends all, and removes the folder
 
     def look(self) -> Look:
-        """Return whether it is alive and busy."""
+        """Return whether the command is alive and busy."""
         with self._lock:
             if not self._runs:
                 return Look(alive=False, status=None, processes=0, busy=False)
@@ -94,15 +94,15 @@ class OperatorProcess:
     def start(
         self, kubeconfig: Path, places: Mapping[str, str] = _NONE, environment: Mapping[str, str] = _NONE
     ) -> None:
-        """Start it; it must not run.
+        """Start the command with a kubeconfig; it must not be running.
 
         Args:
-            kubeconfig: Named by `KUBECONFIG` in its environment, and in place of `{kubeconfig}` in its arguments.
-            places: The texts that take the place of other names in braces in its arguments.
-            environment: More variables of its environment.
+            kubeconfig: The path for `KUBECONFIG` in the environment, and for `{kubeconfig}` in the arguments.
+            places: Texts for other names in braces in the arguments, by name.
+            environment: Additional environment variables.
 
         Raises:
-            UsageError: There is no such command.
+            UsageError: The command cannot be run.
         """
         command = [*self._command]
         for name, place in {"kubeconfig": str(kubeconfig), **places}.items():
@@ -110,10 +110,15 @@ class OperatorProcess:
         self.run(command, {"KUBECONFIG": str(kubeconfig), **environment}, kubeconfig.name)
 
     def run(self, command: Sequence[str], environment: Mapping[str, str], title: str) -> None:
-        """Start a command; none must run.
+        """Start another command; none may be running.
+
+        Args:
+            command: The command and its arguments.
+            environment: Additional environment variables.
+            title: The text that marks this start in the log.
 
         Raises:
-            UsageError: There is no such command.
+            UsageError: The command cannot be run.
         """
         environment = {"TMPDIR": str(self.folder / "tmp"), **environment}
         with self.log.open("a", encoding="utf-8") as log:
@@ -126,7 +131,7 @@ class OperatorProcess:
             raise UsageError(f"cannot run {command[0]}: {answer['error']}")
 
     def kill(self) -> None:
-        """End it and all its descendants as `kill -9` does. Idempotent."""
+        """Kill the command and all descendants with SIGKILL. Idempotent."""
         with self._lock:
             if self._runs:
                 self._runs = False

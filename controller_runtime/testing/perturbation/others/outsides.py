@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The services outside of the cluster in one run: their processes, the proxies before them, and their states."""
+"""The services outside of the cluster in one run: their processes, the proxies in front of them, and their states."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from controller_runtime.testing.perturbation.world import State, plainly
 from embedded_apiserver.perturbation import Name
 
 _STATE_TIMEOUT = 5.0
-"""Seconds for a service to answer what its state is."""
+"""Seconds within which a service has to answer the request for its state."""
 _PAUSE = 0.05
-"""Seconds between two looks at whether a service has started."""
+"""Seconds between two checks whether a service accepts connections."""
 _FIELDS = ("name", "run", "protocol", "env", "state")
 _EXAMPLE = "such as `- {name: broker, run: [python, broker.py, '{port}'], state: /topics}`"
 
 
 @attrs.frozen
 class Service:
-    """A service outside of the cluster, as a story has it.
+    """A service outside of the cluster, as declared in a story.
 
     Attributes:
-        name: Its name in reports. `{NAME}` in the operator's arguments is its address.
-        run: The command that runs it in the foreground; `{port}` in it is the port that it has to listen on.
-        speaks_http: Whether it speaks HTTP without TLS; otherwise its connections are passed on as bytes.
-        env: The variable of the operator's environment that gets its address; empty for none.
-        state: The path under which it answers a GET with its state, in JSON; empty for none.
+        name: The name in reports. `{NAME}` in the operator's arguments is replaced by the address.
+        run: The command that runs the service in the foreground; `{port}` in it is replaced by the port to listen on.
+        speaks_http: True if the protocol is HTTP without TLS; otherwise the proxy passes on bytes.
+        env: The environment variable of the operator that gets the address; empty for none.
+        state: The path that answers a GET with the state, in JSON; empty for none.
     """
 
     name: str
@@ -50,10 +50,14 @@ class Service:
 
     @classmethod
     def read(cls, where: str, given: Any) -> Service:
-        """Read it from a story.
+        """Read a service from a story.
+
+        Args:
+            where: The place in the story, for messages.
+            given: The decoded YAML.
 
         Raises:
-            UsageError: It is none.
+            UsageError: `given` is not a service.
         """
         if not isinstance(given, dict) or not {"name", "run"} <= set(given):
             raise UsageError(f"{where}: a service needs `name` and `run`, {_EXAMPLE}")
@@ -73,34 +77,34 @@ class Service:
 
 
 class Recorder:
-    """The parts of a run that hear of calls. This one records nothing.
+    """Is notified of calls to outside services and their effects. This base class records nothing.
 
     Threads: any.
     """
 
     def called(self, call: Call) -> tuple[int, Course]:
-        """Record a call of the operator, and return its number and how it goes."""
+        """Record a call of the operator; return its number, and how it goes."""
         return 0, AS_USUAL
 
     def changed(self, outside: str, found: Sequence[Changed], number: int) -> None:
-        """Record changes of a service by the call with a number; 0 stands for others."""
+        """Record changes of a service, made by the operator's call `number`; 0 stands for another cause."""
 
 
 class Outsides:
-    """The services of one run, which begin with it and end with it; a context manager.
+    """The outside services of one run, which start and end with it; a context manager.
 
     Args:
-        host: The real machine's.
+        host: The host of the real machine.
         services: The services.
-        patience: Seconds for each of them to start.
-        pause: Waits for so many seconds.
-        end_program: Ends the operator.
+        patience: Seconds within which each of them has to start.
+        pause: Waits for the given seconds.
+        end_program: Kills the operator.
 
     Attributes:
-        recorder: Hears of calls and changes.
+        recorder: Notified of calls and changes.
         failures: The errors of the services themselves.
 
-    Threads: one owner; proxies have threads of their own.
+    Threads: one owner; the proxies have their own threads.
     """
 
     def __init__(
@@ -136,21 +140,23 @@ class Outsides:
 
     @property
     def places(self) -> Mapping[str, str]:
-        """The addresses by the names of the services."""
+        """The addresses of the services, by name."""
         return {each.service.name: each.address for each in self._lines}
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The variables of the operator's environment."""
+        """The environment variables of the operator with addresses of services."""
         return {each.service.env: each.address for each in self._lines if each.service.env}
 
     @property
     def is_awaited(self) -> bool:
-        """True while a call goes another way than usual, or is late though its caller may have given up."""
+        """True while a call is under way that has a fault, or is carried out late, even if its caller has given up."""
         return any(each.astray for each in self._lines)
 
     def present(self) -> State:
-        """Return the present states as those of objects: the service's name in place of the collection."""
+        """Return the present states of the services, keyed as objects are, with the service's name as the
+        collection.
+        """
         for each in self._lines:
             each.notice(0)
         return {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays the plans of a story, one or several at a time, and each one that fails again by itself."""
+"""Runs the plans of a story, one or several at a time, and repeats each one that fails with no other run beside it."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ class _Played(NamedTuple):
 
 
 class Player:
-    """Plays plans and tells their results.
+    """Runs plans and reports their results; a plan is one fault at one point of the run.
 
     Args:
-        host: The real machine's.
-        calm: The calm runs.
+        host: The host of the real machine.
+        calm: The results of the runs without a fault.
         baseline: The known findings.
-        say: Gets each line of the report.
+        say: Called with each line of the report.
 
     Attributes:
         results: The results so far.
-        known: The entries of all failures for a baseline.
+        known: The entries of all failures for a baseline file.
 
     Threads: one for `play`.
     """
@@ -66,9 +66,14 @@ class Player:
         self.known: list[dict[str, Any]] = []
 
     def play(self, plans: Sequence[Plan], budget: float, jobs: int) -> int:
-        """Play plans, and return the number of those that are left out because `budget` seconds were over.
+        """Run plans, and return the number of plans that are left out because the time is over.
 
-        With several jobs, plans that fail are played again once no other one runs.
+        With several jobs, plans that fail are repeated once no other plan runs.
+
+        Args:
+            plans: The plans, in order.
+            budget: Seconds after which no plan begins; additional runs without a fault do not count.
+            jobs: The number of plans to run at a time.
         """
         began = self._host.monotonic()
         self._waiting, self._count = list(plans), len(plans)  # before any thread of the plans begins
@@ -193,4 +198,4 @@ class Player:
 
 
 _TOLD = 5
-"""The number of plans after which the remaining time is printed."""
+"""The number of plans after which the estimated remaining time is printed."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Properties that a story says of its run: always, never and eventually."""
+"""Properties of a run that a story declares, under `always`, `never` and `eventually`."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _Key = tuple[str, str]
 
 @attrs.frozen
 class Claim:
-    """A property and when it has to hold.
+    """A property, and when it has to hold.
 
     Attributes:
-        word: `always` after each change, `never` after any, or `eventually` at the end.
+        word: `always` (holds after each change), `never` (holds after no change) or `eventually` (holds at the end).
         expression: The property.
     """
 
@@ -38,8 +38,12 @@ class Claim:
 def read(where: str, story: Mapping[str, Any]) -> list[Claim]:
     """Read the properties of a story.
 
+    Args:
+        where: The name of the story in messages.
+        story: The decoded story.
+
     Raises:
-        UsageError: One of them is not an expression; the message begins with `where`.
+        UsageError: A property is not a valid CEL expression; the message begins with `where`.
     """
     claims = []
     for word in WORDS:
@@ -59,12 +63,12 @@ class Properties:
 
     Args:
         claims: The properties.
-        kinds: Returns the names of the kinds that are served, by their resources.
+        kinds: Returns the kind of each served resource, by resource.
 
     Attributes:
-        broken: A line for each one that did not hold.
+        broken: A line for each property that did not hold, or could not be evaluated.
 
-    Threads: its owner's lock.
+    Threads: guarded by the owner's lock.
     """
 
     def __init__(self, claims: Iterable[Claim], kinds: Callable[[], Mapping[str, str]]) -> None:
@@ -76,7 +80,14 @@ class Properties:
         self.broken: list[str] = []
 
     def note(self, resource: str, change: Change, writer: str, step: int) -> None:
-        """Take note of a change, and check what has to hold after each one."""
+        """Check the `always` and `never` properties after a change.
+
+        Args:
+            resource: The resource of the changed object.
+            change: The change.
+            writer: The writer of the change.
+            step: The number of the user's last action; 0 before the first.
+        """
         if not self._claims or resource.partition(".")[0] in UNREAD:
             return
         old = change.old.decode() if change.old is not None else None
@@ -99,7 +110,7 @@ class Properties:
                 self._check(each, old, new, when if step == 0 else f"step {step}, {when}")
 
     def end(self) -> None:
-        """Check what has to hold in the end."""
+        """Check the `eventually` properties at the end of the run."""
         for each in [*self._claims]:
             if each.word == "eventually":
                 self._check(each, None, None, "at the end")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A proxy on loopback between an operator and a service that it manages: each exchange goes as an observer decides."""
+"""A loopback proxy between an operator and an outside service: an observer chooses the faults of each exchange."""
 
 from __future__ import annotations
 
@@ -17,30 +17,32 @@ from controller_runtime.testing.perturbation.others.requests import NotHTTP, fir
 
 LOOPBACK = "127.0.0.1"
 _READ_SIZE = 65536
-"""Bytes to read at a time, at most."""
+"""The most bytes to read at a time."""
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
-"""SO_LINGER, on and with zero seconds: closing the socket then sends a reset, as a refused connection does."""
+"""SO_LINGER, on and with zero seconds, so that closing the socket sends a reset, as a refused connection does."""
 _CLOSE_INTERVAL = 0.01
 """Seconds between two attempts to end the connections when the proxy is closed."""
 
 
 class Observer(Protocol):
-    """Decides how exchanges go. Its methods are called on the thread of the proxy, one at a time."""
+    """Chooses the faults of exchanges. Its methods are called on the thread of the proxy, one at a time."""
 
     def begins(self, text: str, reads: bool) -> tuple[int, Course]:
-        """Return the number of an exchange and how it goes; the program has ended already if it ends before."""
+        """Return the number of a new exchange, and how it goes. For an exchange at whose beginning the program is to
+        end, kill the program first.
+        """
 
     def answered(self, number: int) -> None:
-        """Called when the service has begun to answer, before the program gets anything of that."""
+        """Called when the service begins to answer, before the program gets any of the answer."""
 
     def ended(self, number: int) -> None:
-        """Called when nothing more is to come of an exchange that does not go as usual."""
+        """Called when an exchange is over."""
 
     def end_program(self) -> None:
-        """End the program."""
+        """Kill the program."""
 
     def speaks_otherwise(self) -> None:
-        """Called when a connection that should speak HTTP does not."""
+        """Called when a connection that should carry HTTP does not."""
 
 
 class _Over(Exception):
@@ -71,21 +73,21 @@ class _Link:
 
 
 class OutsideProxy:
-    """Listens on a loopback port of its own while the `with` block lasts, and passes exchanges on to a service.
+    """Listens on a loopback port within the `with` block, and forwards exchanges to a service.
 
-    In HTTP an exchange is a request. Otherwise it is what the program sends until the service answers, and the first
-    one of a connection is its beginning.
+    With HTTP an exchange is a request. Otherwise an exchange is all bytes that the program sends until the service
+    answers; the first exchange of a connection is its opening.
 
     Args:
         host: Starts the thread.
-        port: The port of the service, on loopback.
-        speaks_http: Whether connections speak HTTP/1.1 without TLS.
-        observer: Decides how exchanges go.
+        port: The loopback port of the service.
+        speaks_http: True if connections carry HTTP/1.1 without TLS.
+        observer: Chooses the faults of exchanges.
 
     Attributes:
         port: The port that the program connects to.
 
-    Threads: one owner; the proxy has a thread of its own.
+    Threads: one owner; the proxy has its own thread.
     """
 
     def __init__(self, host: Host, port: int, speaks_http: bool, observer: Observer) -> None:
@@ -209,14 +211,14 @@ class OutsideProxy:
 
 
 def free_port() -> int:
-    """Return a port on loopback that was free a moment ago."""
+    """Return a loopback port that was free a moment ago."""
     with socket.create_server((LOOPBACK, 0)) as listener:
         port: int = listener.getsockname()[1]
     return port
 
 
 def accepts(port: int, seconds: float) -> bool:
-    """Return whether a port on loopback accepts a connection within so many seconds."""
+    """Return whether a loopback port accepts a connection within `seconds`."""
     try:
         socket.create_connection((LOOPBACK, port), timeout=seconds).close()
     except OSError:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits until an operator is at rest: nothing has changed, and none of its processes has computed, for a while."""
+"""Waits until an operator is at rest: no object has changed, and no process of the operator has computed, for a
+while.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from controller_runtime.testing.perturbation.others.operator_process import Look
 from controller_runtime.testing.perturbation.record import MANAGER, Landed
 
 _LOOK = 0.1
-"""Seconds between two looks at whether the operator computes: on a busy machine it may be long before it writes."""
+"""Seconds between two checks whether the operator computes; on a busy machine it may compute for long before it
+writes.
+"""
 
 
 @attrs.define
@@ -20,9 +24,9 @@ class Wait:
     """The changes during one wait for a rest.
 
     Attributes:
-        changes: How many there were.
-        last: The last one, or None.
-        at: When it came, or the wait began, in monotonic seconds.
+        changes: The number of changes.
+        last: The last change; None if there was none.
+        at: The time of the last change, or else the beginning of the wait, in monotonic seconds.
     """
 
     at: float
@@ -30,7 +34,7 @@ class Wait:
     last: Landed | None = None
 
     def why_not(self, patience: float) -> str:
-        """Return why no rest came within so many seconds."""
+        """Return a sentence about why no rest came within `patience` seconds."""
         what = "its processes compute all the time"
         if self.last is not None:
             by = "the operator" if self.last.writer == MANAGER else "others"
@@ -39,12 +43,12 @@ class Wait:
 
 
 class Quiet:
-    """Waits for rests, and measures how long the operator paused before a change.
+    """Waits until nothing changes, and measures the operator's pauses before a change.
 
     Args:
         host: The clock.
-        pause: Waits for so many seconds.
-        look: Looks at the operator.
+        pause: Waits for the given seconds.
+        look: Returns the state of the operator's processes.
 
     Attributes:
         lull: The longest pause in seconds, during a wait, after which the operator made another change.
@@ -61,7 +65,7 @@ class Quiet:
         self.lull = 0.0
 
     def note(self, change: Landed) -> None:
-        """Take note of a change."""
+        """Count a change, which ends the present quiet time."""
         now = self._host.monotonic()
         with self._lock:
             if self._wait is not None:
@@ -72,10 +76,12 @@ class Quiet:
             self._active_at = now
 
     def wait_for(self, quiet: float, patience: float) -> str:
-        """Wait until nothing has happened for `quiet` seconds, and return an empty text.
+        """Wait until nothing has happened for `quiet` seconds.
 
-        An operator that computes all the time is at rest once nothing has changed for half of `patience`. If no rest
-        comes within `patience` and `quiet`, return why.
+        An operator that computes all the time counts as at rest once nothing has changed for `patience / 2` seconds.
+
+        Returns:
+            An empty text, or the reason why no rest came within `patience + quiet` seconds.
         """
         began = self._host.monotonic()
         with self._lock:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the requests of HTTP/1.1 in the bytes of a connection: only where each ends, and what it asks for."""
+"""Finds HTTP/1.1 requests in the bytes of a connection: only the end, method and path of each."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 class NotHTTP(Exception):
-    """The bytes are no request of HTTP/1.1, such as those of TLS."""
+    """The bytes are not an HTTP/1.1 request; they may be TLS."""
 
 
 class Found(NamedTuple):
-    """A request that is complete.
+    """A complete request.
 
     Attributes:
-        text: Its method and its path, without the query, which may hold a secret.
-        reads: Whether it changes nothing.
-        length: Its bytes, with those of its body.
+        text: The method and the path, without the query, which may hold a secret.
+        reads: True if the request changes nothing.
+        length: The number of bytes, including the body.
     """
 
     text: str
@@ -31,10 +31,10 @@ class Found(NamedTuple):
 
 
 def first_request(data: bytes) -> Found | None:
-    """Return the request with which bytes begin; None if it is not complete yet.
+    """Return the request at the beginning of `data`; None if it is incomplete.
 
     Raises:
-        NotHTTP: They begin with anything else.
+        NotHTTP: `data` does not begin with an HTTP/1.1 request.
     """
     if not _REQUEST.match(data):
         if b"\n" in data or (data and not _FIRST.match(data)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of each plan: as text, and as JUnit and JSON for machines; the files that are kept of a failed run."""
+"""The result of each plan, as text, as JUnit and as JSON, and the files that are kept of a failed run."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from controller_runtime.testing.perturbation.plans import Plan, from_json, to_js
 
 _SHOWN = 8
 _LINES = 8
-"""The lines of the operator's output that are shown with a failure."""
+"""The number of lines of the operator's output that are shown with a failure."""
 
 
 @attrs.frozen
 class Result:
-    """The result of one plan.
+    """The result of one plan, which is one fault at one point of the run.
 
     Attributes:
         plan: The plan.
-        status: `passed`, `failed`, `known` for a failure that the baseline has, `void` if it could not happen, or
-            `unjudged` if too little can be compared.
-        seconds: How long its runs took.
-        what: The text of the perturbation; for one that is not judged, how much is compared; for one
-            that could not happen, why its run ended before.
-        complaints: The faults, the most telling first.
-        runs: How many runs were made.
-        failures: How many of them failed.
-        file: The file that replays it; empty if it did not fail.
-        log: The last lines that the operator printed in a run that failed.
+        status: `passed`, `failed`, `known` for a failure that the baseline file has, `void` if the fault did not
+            happen, or `unjudged` if too little can be compared.
+        seconds: The duration of its runs.
+        what: A text about the fault; for an `unjudged` result how much was compared; for a `void` one why its run
+            ended early.
+        complaints: The wrong effects, the most telling first.
+        runs: The number of runs.
+        failures: The number of failed runs.
+        file: The file for `--replay`; empty if the plan did not fail.
+        log: The last lines that the operator printed in a failed run.
     """
 
     plan: Plan
@@ -65,7 +65,7 @@ class Result:
 
     @property
     def details(self) -> list[str]:
-        """The lines that follow the first one of a failure."""
+        """The lines of the report that follow the first line of a failure."""
         plan = self.plan
         lines = [f"{plan.pattern} ({plan.grade}): {self.what}", *(f"  {each}" for each in self.complaints[:_SHOWN])]
         lines += [f"  and {len(self.complaints) - _SHOWN} more"] if len(self.complaints) > _SHOWN else []
@@ -74,12 +74,17 @@ class Result:
 
 
 def file_of(plan: Plan, ending: str) -> Path:
-    """Return the file for a plan in the folder of findings."""
+    """Return the path of a plan's file with the suffix `ending`, in the folder of findings."""
     return Path(SCRIPTS) / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', str(plan)).strip('-')}{ending}"
 
 
 def written(plan: Plan, trigger: Point | None) -> Path:
-    """Write the file by which a plan can be run again, here or by `apiserver --perturb`, and return its path."""
+    """Write the file that replays a plan with `--replay`, here or with `apiserver --perturb`, and return its path.
+
+    Args:
+        plan: The plan.
+        trigger: The point of the run at which it happens; None for a plan without one.
+    """
     fields = {} if trigger is None else fields_of(trigger)
     path = file_of(plan, ".json")
     path.parent.mkdir(exist_ok=True)
@@ -88,7 +93,9 @@ def written(plan: Plan, trigger: Point | None) -> Path:
 
 
 def keep(plan: Plan, trial: Trial) -> Path:
-    """Write what is known of a failed run next to its plan: the operator's output, writes and objects."""
+    """Write the operator's output, writes and objects of a failed run next to the file of its plan; return the plan's
+    file.
+    """
     path = written(plan, trial.trigger)
     file_of(plan, ".log").write_text(trial.log, encoding="utf-8")
     run, after = trial.run, trial.fired_after
@@ -109,7 +116,17 @@ def keep(plan: Plan, trial: Trial) -> Path:
 def failed(
     plan: Plan, trial: Trial, what: str, complaints: Sequence[str], runs: int, failures: int, seconds: float
 ) -> Result:
-    """Return the result of a plan that has failed, and keep what is known of it."""
+    """Return the result of a failed plan, and write its files.
+
+    Args:
+        plan: The plan.
+        trial: The failed run.
+        what: A text about the fault.
+        complaints: The wrong effects, the most telling first.
+        runs: The number of runs.
+        failures: The number of failed runs.
+        seconds: The duration of all runs.
+    """
     lines = [line[:200] for line in trial.log.splitlines() if not line.startswith("# start ")]
     return Result(
         plan=plan,
@@ -125,10 +142,10 @@ def failed(
 
 
 def planned(path: Path) -> Plan:
-    """Return the plan in a file that `written` has made.
+    """Return the plan in a file of `written`.
 
     Raises:
-        UsageError: It has none, or cannot be read.
+        UsageError: The file cannot be read, or holds no plan.
     """
     try:
         return from_json(json.loads(path.read_text(encoding="utf-8"))["plan"])
@@ -139,7 +156,7 @@ def planned(path: Path) -> Plan:
 
 
 def total(results: Iterable[Result]) -> str:
-    """Return the line that sums up all results."""
+    """Return the last line of the report, with the number of results of each status."""
     counts = Counter(each.status for each in results)
     once = sum(each.status == "failed" and each.failures < each.runs for each in results)
     known = f", {counts['known']} failed as before" if counts["known"] else ""
@@ -150,7 +167,12 @@ def total(results: Iterable[Result]) -> str:
 
 
 def to_mapping(results: Iterable[Result], left_out: int) -> dict[str, Any]:
-    """Return all results as JSON can hold them."""
+    """Return all results as values that JSON can represent.
+
+    Args:
+        results: The results.
+        left_out: The number of plans that did not run.
+    """
     return {
         "left_out": left_out,
         "plans": [{**attrs.asdict(each, recurse=False), "plan": str(each.plan)} for each in results],
@@ -158,7 +180,7 @@ def to_mapping(results: Iterable[Result], left_out: int) -> dict[str, Any]:
 
 
 def junit(results: Sequence[Result], story: str) -> bytes:
-    """Return all results as a report of JUnit, each plan as a test of the story."""
+    """Return all results as a JUnit report in XML, in which each plan is a test of the story."""
     counts = Counter(each.status for each in results)
     suite = ElementTree.Element(
         "testsuite",
@@ -191,8 +213,13 @@ def _text(text: str) -> str:
 def write(path: Path, option: str, content: bytes) -> None:
     """Write a file of results.
 
+    Args:
+        path: The file.
+        option: The command-line option that names the file, for the message.
+        content: The content.
+
     Raises:
-        UsageError: It cannot be written; the message names the option.
+        UsageError: The file cannot be written.
     """
     try:
         path.write_bytes(content)
@@ -201,11 +228,13 @@ def write(path: Path, option: str, content: bytes) -> None:
 
 
 def as_known(result: Result, trigger: Point | None) -> dict[str, Any]:
-    """Return the entry of a failure in a baseline."""
+    """Return the entry of a failure for a baseline file."""
     at = to_json(result.plan) if trigger is None else fields_of(trigger)
     return {"at": at, "complaints": list(result.complaints)}
 
 
 def is_known(found: Mapping[str, Any], baseline: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether a baseline has a failure at the same point whose complaints include the first of this one."""
+    """Return whether a baseline has a failure at the same point whose complaints include the first complaint of
+    `found`.
+    """
     return any(each["at"] == found["at"] and found["complaints"][0] in each["complaints"] for each in baseline)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plans to run: those of a name, a part of them for one of several machines, and findings that are known."""
+"""The choice of plans to run: by text, by shard, and the findings that are known already."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controller_runtime.testing.perturbation.plans import Plan
 
 
 def shard_of(text: str) -> tuple[int, int]:
-    """Return the number of a part and how many there are, from a text such as `2/4`.
+    """Return the number of a shard and the number of shards, from a text such as `2/4`.
 
     Raises:
         UsageError: The text is not one of `1/N` to `N/N`.
@@ -25,10 +25,10 @@ def shard_of(text: str) -> tuple[int, int]:
 
 
 def selected(plans: Sequence[Plan], only: Sequence[str], shard: tuple[int, int]) -> list[Plan]:
-    """Return the plans whose text is, or begins with, one of `only` (all if there is none), and of those one part.
+    """Return the plans of one shard whose text equals, or begins with, a text of `only`; an empty `only` selects all.
 
     Raises:
-        UsageError: One of `only` is the text of no plan.
+        UsageError: A text of `only` matches no plan.
     """
     texts = [str(each) for each in plans]
     for each in only:
@@ -44,10 +44,10 @@ def _is_meant(text: str, only: str) -> bool:
 
 
 def read_baseline(path: Path | None) -> list[dict[str, Any]]:
-    """Return the findings in a baseline; none if there is no such file yet.
+    """Return the findings in a baseline file; an empty list if `path` is None or the file does not exist yet.
 
     Raises:
-        UsageError: It cannot be read.
+        UsageError: The file cannot be read, or holds no findings.
     """
     if path is None or not path.exists():
         return []

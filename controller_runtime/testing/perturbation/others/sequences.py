@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pattern `sequence` from outside: an object of the story is declared in other states of its schema, and back.
+"""The pattern `sequence` for operators in any language: an object of the story is declared in other states of its
+schema.
 
-Runs take real time, so sequences are drawn otherwise than in process. Each begins and ends with the last state that
-the story declares, so a few calm runs, in which this state is declared alone, show for all of them how the world has to
-end. In between the object is declared in states that differ from it by one change, and once it is deleted.
+Runs take real time, so sequences are drawn differently than for `pytest --perturb`. Each sequence begins and ends with
+the last state that the story declares, so that a few runs without a fault, in which only this state is declared, show
+the expected end of all of them. In between the object is declared in states with one change each, and once deleted.
 """
 
 from __future__ import annotations
@@ -27,18 +28,20 @@ from controller_runtime.testing.perturbation.world import Difference, State
 from embedded_apiserver import Kind, Kinds
 
 _STATES = 3
-"""The states of one sequence between its ends: many in one run, as each run starts the operator anew."""
+"""The number of states of one sequence between its ends. There are several, because each run starts the operator
+again.
+"""
 _SEQUENCES = 12
-"""The most sequences of one object."""
+"""The most sequences for one object."""
 _MEDIA = {"apply": "application/apply-patch+yaml", "patch": "application/merge-patch+json", "delete": ""}
 _METHODS = {"apply": "PATCH", "patch": "PATCH", "delete": "DELETE"}
 
 
 class LastRest(NamedTuple):
-    """The end of a sequence, which has to be that of calm runs that declare its last state alone.
+    """The expected end of a sequence: the end of runs without a fault in which only its last state is declared.
 
     Attributes:
-        baseline: The results of those.
+        baseline: The results of these runs.
         number: The number of the rest after the last state.
     """
 
@@ -47,16 +50,21 @@ class LastRest(NamedTuple):
 
     @property
     def run(self) -> Run:
-        """The first of the calm runs."""
+        """The first of the runs without a fault."""
         return self.baseline.run
 
     def is_at(self, number: int, run: Run, state: State) -> bool:
-        """Return whether the world is where it has to be; True before the last state is declared."""
+        """Return whether `state` is the expected one; always True before the last state is declared."""
         return number < self.number or not differing(self.baseline, run, state)
 
 
 def declared(kinds: Kinds, story: Story) -> list[Primary]:
-    """Return the objects of custom kinds that a story declares, with their states."""
+    """Return the objects of custom kinds that a story declares, with their states.
+
+    Args:
+        kinds: The kinds of the server.
+        story: The story.
+    """
     served = {(kind.kind, kind.api_version): kind for kind in kinds}
     own = {kind.resource for kind in served.values() if kind.definition is not None}
     told = [Told(request) for each in story.acts if (request := _request(served, each)) is not None]
@@ -64,7 +72,9 @@ def declared(kinds: Kinds, story: Story) -> list[Primary]:
 
 
 def sequences(primary: Primary) -> list[StateSequence]:
-    """Return the sequences of an object: first its deletion, then neighbours, those of different fields together."""
+    """Return the sequences for an object: first its deletion, then its neighboring states, those of different fields
+    together.
+    """
     home = primary.states[-1]
     near = in_turn(home, neighbours(primary.schema, home))
     parts: list[Walk] = [[None], *(near[at : at + _STATES] for at in range(0, len(near), _STATES))]
@@ -72,7 +82,7 @@ def sequences(primary: Primary) -> list[StateSequence]:
 
 
 def in_turn(home: Content, near: Sequence[Content]) -> list[Content]:
-    """Return the neighbours of a state, one of each field that changes in turn."""
+    """Return the states `near`, which differ from `home` in one field each, sorted so that the fields take turns."""
     fields: dict[str, list[Content]] = {}
     for each in near:
         fields.setdefault(_path(merge_patch(home, each)), []).append(each)
@@ -83,25 +93,29 @@ def in_turn(home: Content, near: Sequence[Content]) -> list[Content]:
 
 
 def shorter(primary: Primary, plan: StateSequence) -> list[StateSequence]:
-    """Return the sequences of each state alone that a sequence has between its ends; none if there is one only."""
+    """Return, for each state between the ends of a sequence, the sequence with only this state; none if there is one
+    only.
+    """
     between = walk_of(primary, plan)[1:-1]
     return [_plan(primary, [each], plan.number) for each in between] if len(between) > 1 else []
 
 
 def calm_story(story: Story, primary: Primary) -> Story:
-    """Return the story of a calm run: all other objects of the story, and the last state of this one."""
+    """Return the story of a run without a fault: all other objects of the story, and the last state of `primary`."""
     return attrs.evolve(story, steps=[*_others(story, primary), _act(primary, primary.states[-1])], claims=())
 
 
 def story_of(story: Story, primary: Primary, plan: StateSequence) -> Story:
-    """Return the story of a sequence. The server may refuse its states, as they follow from the schema alone."""
+    """Return the story that plays a sequence. The server may refuse its states, which are drawn from the schema
+    alone.
+    """
     *between, last = [attrs.evolve(_act(primary, each), is_drawn=True) for each in walk_of(primary, plan)]
     acts = [*(attrs.evolve(each, is_passing=True) for each in between), last]
     return attrs.evolve(story, steps=[*_others(story, primary), *acts], claims=())
 
 
 def judge(baseline: Baseline, run: Run) -> Verdict:
-    """Judge the end of a sequence by calm runs in which its last state is declared alone."""
+    """Return the judgement of a sequence's run, whose end has to be that of the baseline."""
     own = [*run.failures, *run.broken]
     found = differing(baseline, run, run.rests[-1].state) if run.is_whole and run.rests else []
     is_value = bool(found) and not own and all(each.path for each in found)
@@ -109,7 +123,7 @@ def judge(baseline: Baseline, run: Run) -> Verdict:
 
 
 def differing(baseline: Baseline, run: Run, state: State) -> list[Difference]:
-    """Return in what a state differs from the last one of calm runs, but for objects that may stay on purpose."""
+    """Return the differences of `state` from the end of the baseline, except for objects that may stay on purpose."""
     last = baseline.rests[-1].state
     return [
         each
@@ -119,7 +133,7 @@ def differing(baseline: Baseline, run: Run, state: State) -> list[Difference]:
 
 
 def told(primary: Primary, plan: StateSequence) -> str:
-    """Return the states of a sequence, each as a patch of the one before, in one line."""
+    """Return one line of text with the states of a sequence, each as a patch of the one before."""
     texts = ["deleted" if patch is None else json.encode(patch).decode() for patch in plan.patches[1:]]
     return f"{primary.target} was declared as by the story, then {', then '.join(texts)}"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API server as a perturbed operator sees it, on threads of the real machine."""
+"""The API server as an operator under test sees it, on threads of the real machine."""
 
 from __future__ import annotations
 
@@ -24,33 +24,35 @@ from embedded_apiserver import APIServer
 from embedded_apiserver.perturbation import UNREAD, Answer, AtWrite, PerturbedServer, Write
 
 WRITER: ContextVar[tuple[str, int]] = ContextVar("writer", default=(OTHER, 0))
-"""The writer of the change that the present thread commits, and the number of its write."""
+"""The writer of the changes that the present thread commits, and the number of the writer's request or action."""
 
 
 _FORBIDDEN = 403
 LATE = 10.0
-"""Real seconds by which a late call to an outside service is late: longer than the usual time-outs of five seconds."""
+"""Real seconds until a late call to an outside service is carried out: longer than the usual time-outs of five
+seconds.
+"""
 
 
 class OperatorsServer:
-    """An `api.http.Handler` between an operator and its server.
+    """Stands between an operator and its API server, records writes, and applies faults; an `api.http.Handler`.
 
     Args:
-        host: The lock.
+        host: The source of the lock and the clock.
         server: The server.
-        calm: The calm run, by which writes are identified; None in a calm run.
-        trigger: The write or call at which the operator ends, or the call that goes wrong; None for none.
-        crash: Ends the operator.
-        credentials: Of the operator.
-        account: The service account whose rights it has; None for those of an administrator.
+        calm: The run without a fault, by which writes are identified; None in such a run.
+        trigger: The write or call at which the operator is killed, or the call with a fault; None for none.
+        crash: Kills the operator.
+        credentials: The credentials of the operator.
+        account: The service account whose permissions the operator has; None for those of an administrator.
 
     Attributes:
-        run: Gets what the operator sends.
-        seen: The server as the operator sees it: its watches and its lists.
-        fired: Whether `trigger` has come.
-        fired_after: How many writes it had sent by then.
-        starts: How often it was started.
-        asked_at: When its last request came, in monotonic seconds.
+        run: The record, to which the operator's writes and calls are added.
+        seen: The view of the server that the operator has: its watches and its lists.
+        fired: True once `trigger` has come.
+        fired_after: The number of writes that the operator had sent by then.
+        starts: The number of starts of the operator.
+        asked_at: The time of the last request, in monotonic seconds.
 
     Threads: any.
     """
@@ -81,7 +83,9 @@ class OperatorsServer:
         self._kinds: Counter[str] = Counter()
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> Answer:
-        """Return the response to `request`; see `Handler.handle`."""
+        """Return the response to `request`: status 401 for an old token, otherwise that of the server, as
+        `Handler.handle` does.
+        """
         if self._credentials.refuses(request):
             return REFUSED
         self.asked_at = self._host.monotonic()
@@ -110,7 +114,9 @@ class OperatorsServer:
         return NO_ANSWER
 
     def called(self, call: Call, step: int) -> tuple[int, Course]:
-        """Record a call of the operator to an outside service, and return its number and how it goes."""
+        """Record a call of the operator to an outside service during the user's action `step`; return its number, and
+        how it goes.
+        """
         with self._lock:
             number, due = self._count("call", call.text)
             self.run.calls.append(Called(number, call, step))
@@ -136,7 +142,12 @@ class OperatorsServer:
 
 @contextlib.contextmanager
 def writing(writer: str, number: int) -> Iterator[None]:
-    """Say for the block which writer the changes of this thread are of."""
+    """Attribute the changes of this thread within the `with` block to a writer.
+
+    Args:
+        writer: The writer.
+        number: The number of the writer's request or action.
+    """
     token = WRITER.set((writer, number))
     try:
         yield

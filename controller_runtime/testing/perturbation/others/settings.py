@@ -12,21 +12,24 @@ from controller_runtime.testing.perturbation.others.story import Story
 from embedded_apiserver import Certificates
 
 _CALM = 3
-"""So much longer is each rest of a calm run: all other runs wait at each rest for the state that it was in."""
+"""The factor by which rests of runs without a fault are longer: all other runs wait for the states that these
+reached.
+"""
 
 
 @attrs.frozen(kw_only=True)
 class Settings:
-    """How runs are made.
+    """The settings of runs.
 
     Attributes:
         command: The operator's command.
-        story: The acts of the user.
+        story: The actions of the user.
         certificates: The certificates of the server.
-        quiet: Seconds without a change after which the world is at rest; three times as many in a calm run.
-        patience: Seconds for which a rest is waited for.
-        workloads: Whether Deployments, StatefulSets and Jobs have pods that run.
-        account: The service account whose rights the operator has; None for those of an administrator.
+        quiet: Seconds without a change after which operator and cluster are at rest; three times as many in a run
+            without a fault.
+        patience: Seconds within which a rest has to come.
+        workloads: True if Deployments, StatefulSets and Jobs get pods that run.
+        account: The service account whose permissions the operator has; None for those of an administrator.
     """
 
     command: Sequence[str]
@@ -38,11 +41,11 @@ class Settings:
     account: ObjectKey | None = None
 
     def rest(self, *, is_calm: bool, looks_on: bool = False) -> float:
-        """Return the seconds without a change after which the world is at rest.
+        """Return the seconds without a change after which operator and cluster are at rest.
 
         Args:
-            is_calm: True for a rest of a calm run that waits for quiet alone.
-            looks_on: True for one that shows how long the operator may pause before it acts.
+            is_calm: True in a run without a fault that waits only for quiet, and for no condition.
+            looks_on: True to wait longer, so that the run shows how long the operator may pause before it acts.
         """
         if not is_calm:
             return self.quiet

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When an operator has started: it watches something, or lists something again and again, or what its story says."""
+"""Detects that an operator has started: by its first watch, by repeated lists, or by a condition of the story."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from controller_runtime.testing.perturbation.others.story import Ready
 from embedded_apiserver import APIServer
 
 _KEPT = 1 << 20
-"""The most bytes of an operator's output that are kept, the last ones."""
+"""The number of bytes at the end of an operator's output that are kept."""
 
 
 def tail(log: Path) -> str:
-    """Return the end of what an operator has printed; empty if it has not begun."""
+    """Return the end of an operator's output; empty if there is none yet."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - _KEPT))
@@ -33,10 +33,10 @@ class Starting:
 
     Args:
         host: The clock.
-        between: Counts its requests.
+        between: The server that counts the operator's requests.
         ready: The condition of the story; None for none.
-        user: Reads the objects of that condition.
-        log: Gets what it prints.
+        user: The client that reads the objects of that condition.
+        log: The file with the operator's output.
 
     Attributes:
         number: The number of the start, from 1.
@@ -54,11 +54,11 @@ class Starting:
         self._printed = log.stat().st_size if log.exists() else 0
 
     def is_over(self, quiet: float) -> bool:
-        """Return whether it has started.
+        """Return whether the operator has started.
 
         Args:
-            quiet: Seconds for which an operator that watches has to ask for nothing, and after which one that does not
-                has to list the same again.
+            quiet: Seconds without a request after which an operator that has opened a watch counts as started; one
+                without a watch counts once it lists the same resource again after as many seconds.
         """
         now = self._host.monotonic()
         if self._ready is not None:
@@ -71,7 +71,7 @@ class Starting:
         return self._polls(now, quiet)
 
     def why_not(self, patience: float) -> str:
-        """Return that it has not started within so many seconds, and how to correct that."""
+        """Return a message that the operator has not started within `patience` seconds, and how to correct that."""
         what = "opened no watch" if self._ready is None else f"was not ready ({self._ready})"
         again = "after it was started again " if self.number > 1 else ""
         remedy = "raise --patience" + ("" if self._ready else ", or say in the story how it is seen (`ready:`)")
@@ -87,7 +87,10 @@ class Starting:
 
 
 def wait_for_cluster(host: Host, server: APIServer, settings: Settings, pause: Callable[[float], object]) -> None:
-    """Wait until a cluster has its nodes and nothing changes: later they would be changes of the run."""
+    """Wait until a cluster has its nodes and nothing changes, because later changes would be attributed to the run.
+
+    The wait ends after `patience` seconds of the settings in any case; `pause` waits for the given seconds.
+    """
     storage, before, deadline = server.storage, -1, host.monotonic() + settings.patience
     while host.monotonic() < deadline and (before != storage.version or not storage.read("nodes").items):
         before = storage.version

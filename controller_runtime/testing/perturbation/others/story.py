@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A story in a file: what is there before the operator starts, and what the user does then, step by step."""
+"""A story in a file: the objects that exist before the operator starts, and the actions of the user after that."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _FIRST = (
     "CustomResourceDefinition", "Namespace", "ServiceAccount",
     "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding",
 )  # fmt: skip
-"""The kinds that are there before the operator starts, if a story is made of manifests."""
+"""The kinds that are created before the operator starts, if a story consists of manifests."""
 _FIELDS = ("before", "outsides", "ready", "steps", *WORDS)
 _ACTS = ("apply", "file", "patch", "delete", "wait")
 
 
 class ActFailed(UsageError):
-    """The server refused an act of a story."""
+    """The server refused a user's action of a story."""
 
 
 @attrs.frozen
@@ -43,7 +43,7 @@ class Ready:
     """The condition by which an operator counts as started.
 
     Attributes:
-        log: A text that it has printed by then; empty for none.
+        log: A text that the operator prints when it is ready; empty for none.
         until: A condition of an object; None for none.
     """
 
@@ -52,10 +52,14 @@ class Ready:
 
     @classmethod
     def read(cls, where: str, given: Any) -> Ready:
-        """Read it from a story.
+        """Read the condition from a story.
+
+        Args:
+            where: The place in the story, for messages.
+            given: The decoded YAML.
 
         Raises:
-            UsageError: It is neither a text of the log nor a condition.
+            UsageError: `given` is neither a text of the log nor a condition.
         """
         if isinstance(given, dict) and set(given) == {"log"} and isinstance(given["log"], str) and given["log"]:
             return cls(given["log"], None)
@@ -69,14 +73,15 @@ class Ready:
 
 @attrs.frozen
 class Act:
-    """One act of the user.
+    """One action of the user.
 
     Attributes:
         verb: `apply`, `patch`, `delete` or `wait`.
-        body: The object; for a patch and a deletion its kind and name, and the patch; for a wait its seconds.
-        until: The condition to wait for afterwards; None waits for quiet alone.
-        is_drawn: Whether it follows from a schema alone, so that the server may refuse it.
-        is_passing: Whether no rest has to come after it.
+        body: The object; for a patch its kind, its name and the patch; for a deletion its kind and name; for a wait
+            `seconds`.
+        until: The condition to wait for afterwards; None to wait only until nothing changes.
+        is_drawn: True if the object is drawn from a schema alone, so that the server may refuse it.
+        is_passing: True if operator and cluster need not come to rest afterwards.
     """
 
     verb: str
@@ -98,12 +103,12 @@ _NOTHING = Act("wait", {"seconds": 0.0})
 
 @attrs.frozen
 class Story:
-    """The acts of the user.
+    """The actions of the user.
 
     Attributes:
-        before: The acts before the operator starts, such as the definitions of its kinds.
-        steps: The acts after it, each of which is followed by a rest.
-        ready: When the operator has started; None for its first watch.
+        before: The actions before the operator starts, such as the definitions of its kinds.
+        steps: The actions after that; each is followed by a wait until nothing changes.
+        ready: The condition by which the operator counts as started; None for its first watch.
         claims: The properties that have to hold.
         outsides: The services outside of the cluster.
     """
@@ -116,10 +121,11 @@ class Story:
 
     @classmethod
     def read(cls, path: Path) -> Story:
-        """Read a file of YAML with `before` and `steps`; `file` names manifests next to it, or a folder of them.
+        """Read a story from a YAML file with `before` and `steps`; `file` names manifests next to it, or a folder of
+        them.
 
-        Manifests, in a file such as `helm template` prints or in a folder, are a story, too: definitions, namespaces
-        and what rights are made of come before the operator starts, and each other object is a step.
+        Manifests are a story as well, in a file, such as the output of `helm template`, or in a folder: definitions,
+        namespaces and RBAC objects are created before the operator starts, and each other object is a step.
 
         Raises:
             UsageError: A file cannot be read or is not a story; the message says where.
@@ -147,11 +153,15 @@ class Story:
 
     @property
     def acts(self) -> Sequence[Act]:
-        """The steps except waits."""
+        """The steps, without those that only wait."""
         return [each for each in self.steps if each.verb != "wait"]
 
     def in_order(self, order: Order) -> Story:
-        """Return the story with its acts in another order. A rest remains where one is left out."""
+        """Return the story with its actions in another order; a left-out action is replaced by a wait of 0 s.
+
+        Args:
+            order: The numbers of the actions, from 1; 0 for a left-out one.
+        """
         acts = self.acts
         told = iter([acts[number - 1] if number else _NOTHING for number in order])
         return attrs.evolve(self, steps=[each if each.verb == "wait" else next(told) for each in self.steps])
@@ -220,15 +230,15 @@ def _act(where: str, verb: str, value: Any) -> Act:
 
 
 def act(client: Client, what: Act, wait: Callable[[float], object]) -> None:
-    """Carry out an act, but for the wait.
+    """Carry out an action of the user; a `wait` action returns at once.
 
     Args:
-        client: Acts for the user.
-        what: The act.
-        wait: Waits for so many seconds: a kind that was just defined is served a moment later.
+        client: The client of the user.
+        what: The action.
+        wait: Waits for the given seconds; needed because a new kind is served only a moment after its definition.
 
     Raises:
-        ActFailed: The server refused it; the message names the act.
+        ActFailed: The server refused the action; the message names it.
     """
     if what.verb == "wait":
         return

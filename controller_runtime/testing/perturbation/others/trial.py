@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of a story with an operator, in real time: it records, perturbs, and waits until the world is at rest."""
+"""One run of a story with an operator, in real time: it records, causes the fault, and waits until nothing changes."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _HISTORY = History(changes=1_000_000, age=1e9)
 LATE = 2.0
 """Seconds for which an operator that starts again is shown an old state."""
 _FOLLOWING = 4
-"""So much shorter are the waits for the calm run's state once it was not reached at a rest: the run has failed."""
+"""The divisor of the waits for the expected state after it was not reached at one rest: the run has failed then."""
 _TRIED_AGAIN = 4
-"""So much longer are these waits after a call to an outside service has failed: kopf tries again after a minute."""
+"""The factor of these waits if a call to an outside service fails: kopf tries again after a minute."""
 _ENDS = 3
-"""So often an operator may end by itself before its run is given up."""
+"""The number of times that an operator may end by itself before its run is given up."""
 
 
 class Over(Exception):
@@ -43,22 +43,22 @@ class Over(Exception):
 
 
 class Trial:
-    """One run.
+    """One run of a story.
 
     Args:
-        host: The real machine's.
-        settings: How it is made.
-        baseline: The world to come to, by the calm runs; None if this is one.
-        plan: The perturbation; None for a calm run.
-        is_survey: Whether the run looks on at each rest, to learn how long the operator may pause before it acts.
+        host: The host of the real machine.
+        settings: The settings of the run.
+        baseline: The states that the run has to reach; None for a run without a fault.
+        plan: The fault; None for a run without one.
+        is_survey: True to wait longer at each rest, to learn how long the operator may pause before it acts.
 
     Attributes:
         run: The record.
-        trigger: When the perturbation happens; None for never.
-        fired: Whether the perturbation has happened.
-        is_perturbed: Whether it has happened, or has begun: a failure before that is not of the plan.
-        fired_after: How many writes the operator had sent when it happened.
-        refused: The acts drawn from a schema that the server refused.
+        trigger: The point at which the fault happens; None for none.
+        fired: True if the fault has happened.
+        is_perturbed: True if the fault has happened, or has begun: a failure before that is not caused by the plan.
+        fired_after: The number of writes that the operator had sent when the fault happened.
+        refused: The actions drawn from a schema that the server refused.
         kinds: The kinds that the server had at the end.
         lull: The longest pause in seconds that the operator made before a change.
         log: The output of the operator.
@@ -91,7 +91,7 @@ class Trial:
         """Make the run, and return its record.
 
         Raises:
-            UsageError: The command cannot be run, or the server refuses an act of the story in a calm run.
+            UsageError: The command cannot be run, or the server refuses an action in a run without a fault.
         """
         settings, host = self._settings, self._host
         server = APIServer(host, history=_HISTORY, cluster_objects=settings.workloads)

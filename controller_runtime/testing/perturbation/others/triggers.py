@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides when a plan happens in another run: by what the operator did, since its writes have no fixed numbers."""
+"""Finds the point of another run at which a plan happens: by kinds of writes, because writes have no fixed numbers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from embedded_apiserver.perturbation import AtChange, AtRest, AtWrite, Trigger, 
 
 @attrs.frozen
 class AtCall:
-    """A call to an outside service goes wrong.
+    """The point at which a call to an outside service gets a fault.
 
     Attributes:
-        what: The call, as `kind_of` has it.
+        what: The kind of the call, as returned by `kind_of`.
         occurrence: The number among calls of that kind, from 1.
         fault: The fault, a value of `Fault`.
     """
@@ -30,16 +30,18 @@ class AtCall:
 
 
 Point = Trigger | AtCall
-"""The point of a run at which a plan happens."""
+"""The point of a run at which the fault of a plan happens."""
 
 
 def fields_of(point: Point) -> dict[str, dict[str, Any]]:
-    """Return a point as the file of a plan has it."""
+    """Return a point as the fields of a plan's file."""
     return {"outside": attrs.asdict(point)} if isinstance(point, AtCall) else to_fields(point)
 
 
 def trigger_of(plan: Plan, calm: Run) -> Point | None:
-    """Return when a plan happens, by the record of the run that it is from; None if the record does not show it."""
+    """Return the point at which a plan happens, by the record of the run that it comes from; None if the record lacks
+    it.
+    """
     match plan:
         case Crash(write, landed) if write <= len(calm.sent):
             kinds = [kind_of(each, calm) for each in calm.sent[:write]]
@@ -71,13 +73,15 @@ def _last_before(run: Run, rest: int) -> tuple[str, int]:
 
 
 def kind_of(sent: Sent, run: Run) -> str:
-    """Return what a write is in every run; see `write_of`."""
+    """Return a text for a write or a call that is the same in every run, without generated names."""
     generated = {each.name.key.rpartition("/")[2][:-1] for each in run.landed if each.name.key.endswith("*")}
     return write_of(sent.method, sent.target, generated)
 
 
 def in_turn(plans: Sequence[Plan]) -> list[Plan]:
-    """Return the plans in the order in which to try them: one of each pattern in turn, so a small budget has all."""
+    """Return the plans in the order in which to try them: the patterns take turns, so that a small budget covers
+    all.
+    """
     counts: Counter[str] = Counter()
     places: list[tuple[int, int, Plan]] = []
     for number, plan in enumerate(plans):

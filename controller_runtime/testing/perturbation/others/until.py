@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions of objects that a story waits for, in the words of `kubectl wait --for`."""
+"""Conditions of objects that a story waits for, in the syntax of `kubectl wait --for`."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Until:
 
     Attributes:
         kind: The kind of the object.
-        api_version: Its version; empty for that which the server prefers.
-        namespace: Its namespace, which counts for kinds that have them.
-        name: Its name.
-        is_there: Whether the object has to be there, or gone.
-        path: The way to a value of it; for a condition its type; empty for its presence only.
-        value: The value, as text.
-        is_condition: Whether `path` is the type of a condition in its status.
-        text: The condition, as it was written.
+        api_version: The API version; empty for the version that the server prefers.
+        namespace: The namespace, ignored for cluster-scoped kinds.
+        name: The name of the object.
+        is_there: True if the object has to exist, False if it must not.
+        path: The path to a value, or the type of a condition; empty if only the existence counts.
+        value: The expected value, as text.
+        is_condition: True if `path` is the type of a condition in the status.
+        text: The condition as written in the story.
     """
 
     kind: str
@@ -52,8 +52,12 @@ class Until:
     def read(cls, where: str, given: Any) -> Until:
         """Read a condition from a story.
 
+        Args:
+            where: The place in the story, for messages.
+            given: The decoded YAML.
+
         Raises:
-            UsageError: It is not a condition; the message begins with `where`.
+            UsageError: `given` is not a condition; the message begins with `where`.
         """
         fields = ("kind", "apiVersion", "namespace", "name", "for")
         if not isinstance(given, dict) or not all(isinstance(given.get(each), str) for each in ("kind", "name", "for")):
@@ -78,7 +82,7 @@ class Until:
         )
 
     def holds(self, client: Client) -> bool:
-        """Return whether it holds now; False also if the server does not know the kind yet."""
+        """Return whether the condition holds now; an unknown kind counts as a missing object."""
         try:
             resource = client.resource(self.kind, self.api_version)
             key = ObjectKey(self.name, self.namespace if resource.namespaced else "")
