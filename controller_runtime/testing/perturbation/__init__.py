@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`pytest --perturb`: tests are run again through crashes, stale views and missed changes; see the guide."""
+"""`pytest --perturb`: runs tests again with crashes, stale caches and missed watch events; see the guide."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run that the clusters of this process belong to, if `pytest --perturb` runs a test."""
+"""The run that new clusters of this process belong to while `pytest --perturb` runs a test."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ if TYPE_CHECKING:
     from controller_runtime.testing.perturbation.session import Session
 
 session: Session | None = None
-"""The present run; the plugin sets it around each test. Tests of one process run one after the other."""
+"""The present run; the plugin sets it around each test. It is one value per process, where tests run one by one."""
 
 
 def join(host: Host, *, is_alone: bool) -> Session | None:
-    """Return the run that a new cluster belongs to, if there is one that can perturb it.
+    """Return the run that a new cluster belongs to; None if there is none, or if it cannot perturb this cluster.
+
+    A run that cannot is told the reason, which becomes the reason why the test is not perturbed.
 
     Args:
         host: The host of the cluster's manager.
-        is_alone: Whether the cluster has a server and a transport of its own.
+        is_alone: True if the cluster has its own server and its own transport.
     """
     if session is None:
         return None
@@ -35,5 +37,5 @@ def join(host: Host, *, is_alone: bool) -> Session | None:
 
 
 def observer_of(joined: Session | None) -> Observer:
-    """Return the observer of calls to the outsides of a cluster that has joined a run, or none."""
+    """Return the observer of a run for calls to outside services; one that records nothing if `joined` is None."""
     return Observer() if joined is None else joined.calls

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The observer of calls to outsides in one run: it records them, and asks the plan how they go."""
+"""The observer of calls to outside services in one run: it records them, and applies the fault of the plan."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from controller_runtime.testing.perturbation.waits import OwnWaits
 
 
 class Calls(Observer):
-    """Observes the outsides of one run.
+    """Observes the outside services of one run.
 
     Args:
         run: The record.
         recorder: Records the changes.
         seen: Counts the calls, among the manager's writes.
-        striker: Carries out the plan.
-        waits: Tells what the run itself does.
+        striker: Applies the fault.
+        waits: Tells which calls the framework itself makes.
 
     Threads: those of a simulation, which run one at a time.
     """
@@ -62,7 +62,9 @@ class Calls(Observer):
         self._striker.end_program()
 
     def act_again(self, act: Act) -> None:
-        """Do what the test did to an outside service in the calm run, which is in the story already."""
+        """Repeat a call of the test that changed an outside service in the unperturbed run, without recording it as a
+        new step.
+        """
         line = next(each for each in self._recorder.lines if each.name == act.outside)
         self._is_again = True
         try:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calm runs of one story: a few at first, and more before a plan that differs from them counts as failed.
+"""The calm runs of one test, which are runs without a fault: a few at first, and more if a plan fails only by values.
 
-A value with two equally likely states is the same in three calm runs with probability 1/4, and then a plan in which it
-is the other one would fail. It is the same in `RUNS` calm runs with probability 1/128.
+A value with two equally likely states is the same in three calm runs with probability 1/4, and then a plan in whose run
+it has the other state would fail. It is the same in `RUNS` calm runs with probability 1/128.
 
-A further run that has other objects shows nothing: that is no value, and more likely the fault that plans look for.
+A further calm run with other objects is ignored: a missing object is no random value, but more likely the fault that is
+searched for.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from controller_runtime.testing.perturbation.relations import RUNS
 
 
 class CalmRuns:
-    """The calm runs of one story, and what they have in common.
+    """The calm runs of one test, and the results that they have in common.
 
     Args:
-        runs: The first ones, at least one.
-        again: Makes another one, given its number from 0; returns None if it shows nothing, because it failed.
+        runs: The first runs, at least one.
+        again: Makes another run, given its number from 0; returns its record, or None if the run failed.
 
     Attributes:
         baseline: The results that the runs so far have in common.
@@ -35,7 +36,11 @@ class CalmRuns:
         self._first = self.baseline = learn(runs)
 
     def complete(self, is_enough: Callable[[Baseline], bool] = lambda _: False) -> Baseline:
-        """Make the runs that are left up to `RUNS`, or until what all have in common is enough, and return that."""
+        """Make more runs, up to `RUNS` in all, and return the results that all runs have in common.
+
+        Args:
+            is_enough: Called with the common results before each run; no further run is made once it returns True.
+        """
         while self._next < RUNS and not is_enough(self.baseline):
             made = self._again(self._next)
             self._next += 1
@@ -45,5 +50,5 @@ class CalmRuns:
         return self.baseline
 
     def doubts(self, verdict: Verdict | None) -> bool:
-        """Return whether a plan failed by nothing but values that may differ in further calm runs, too."""
+        """Return whether a plan failed only by values that may turn out to differ between further calm runs as well."""
         return self._next < RUNS and verdict is not None and verdict.differs_alone

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts which objects a perturbed run deleted and created more often than the calm one."""
+"""Counts the objects that a perturbed run deleted or created more often than the unperturbed one."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from controller_runtime.testing.perturbation.record import MANAGER, OTHER, STORY
 from embedded_apiserver.perturbation import Name
 
 _FLAPS = 2
-"""So often a perturbed run may create an object in vain."""
+"""The number of times that a perturbed run may create an object that disappears again."""
 
 
 def lost(calm: Sequence[Landed], here: Sequence[Landed], lasting: Collection[Name]) -> list[tuple[Name, str]]:
-    """Return the objects that were deleted more often than in the calm run, by any writer but the story.
+    """Return the objects that were deleted more often than in the unperturbed run, by any writer but the test's user.
 
-    An object that was not there when the world was last at rest does not count: it goes again when the program, or the
-    cluster's garbage collection, learns better. All deletions of the calm run count, because a perturbed run rests
-    longer: the world may be at rest before a deletion that in the calm run came without a rest.
+    An object that did not exist when the cluster was last at rest does not count: a program with a stale cache may
+    create it, and the program or the garbage collection deletes it again. All deletions of the unperturbed run count,
+    because a perturbed run rests longer: it may come to rest before a deletion that the other run made without a rest.
 
     Args:
-        calm: The changes of the calm run.
-        here: Those of the perturbed one.
-        lasting: The objects at the end of the calm run.
+        calm: The changes of the unperturbed run.
+        here: The changes of the perturbed run.
+        lasting: The objects at the end of the unperturbed run.
+
+    Returns:
+        The objects, each with a sentence for the report.
     """
     before = Counter(each.name for each in calm if each.deletes and each.writer != STORY)
     return [
@@ -39,9 +42,14 @@ def lost(calm: Sequence[Landed], here: Sequence[Landed], lasting: Collection[Nam
 
 
 def made(calm: Sequence[Landed], here: Sequence[Landed]) -> list[tuple[Name, str]]:
-    """Return the objects that the manager created more often than in the calm run.
+    """Return the objects that the manager created more often than in the unperturbed run, each with a sentence for the
+    report.
 
-    A few of those that go again do not count, as in `lost`: a view that is late may well lack what there is.
+    Up to two creations of an object that disappears again do not count, because a stale cache may lack it.
+
+    Args:
+        calm: The changes of the unperturbed run.
+        here: The changes of the perturbed run.
     """
     before, here_made = _created(calm), _created(here)
     went_before, went = _went(calm), _went(here)

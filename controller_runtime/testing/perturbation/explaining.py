@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The effect of a plan on a story, in the story's words: its steps, the manager's writes, and what was not seen."""
+"""The fault of a plan as text: the step of the test, the manager's write, and the change that was not seen."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _WENT = {
     Fault.PAST: "was answered as if the last change had not been made",
 }
 _SHOWN = 3
-"""The most fields of one change to name."""
+"""The most fields of one change that are named."""
 
 
 def story_of(told: Sequence[Told]) -> str:
-    """Return the steps of a story, each with its number."""
+    """Return the numbered actions of a test's user as text."""
     steps = [each.step for each in told if each.step is not None]
     return ", ".join(f"{number} {_step_of(step)}" for number, step in enumerate(steps, 1))
 
@@ -65,7 +65,12 @@ def _name_in(body: bytes | None) -> str:
 
 
 def happened(plan: Plan, calm: Run) -> str:
-    """Return what a plan did, by the record of the calm run in which it was found."""
+    """Return a text about the fault of a plan.
+
+    Args:
+        plan: The plan.
+        calm: The record of the unperturbed run, to whose writes and changes the plan refers.
+    """
     match plan:
         case Crash():
             sent = calm.sent[plan.write - 1] if plan.write <= len(calm.sent) else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one pytest item several times, each time under a name of its own and with fresh fixtures."""
+"""Runs one pytest item several times, each time with a new name and fresh fixtures."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from controller_runtime.testing.perturbation import ambient
 from controller_runtime.testing.perturbation.session import Session
 
 PERTURBED = "perturbed_run"
-"""The attribute of the reports of runs that pytest did not collect; its value is the run's nodeid."""
+"""The attribute that marks reports of additional runs, which pytest did not collect; its value is the run's nodeid."""
 
 
 def why_not(item: pytest.Item) -> str:
-    """Return why a test can have no perturbed runs whatever it does; empty if it may have."""
+    """Return the reason why a test can never have perturbed runs; empty if it can."""
     if not isinstance(item, pytest.Function):
         return "it is not a function"
     if getattr(item, "nofuncargs", False) or type(item).__name__ == "TestCaseFunction":
@@ -30,10 +30,10 @@ def why_not(item: pytest.Item) -> str:
 
 
 def named(item: pytest.Function, what: str) -> pytest.Function:
-    """Return a fresh item of the same test, with what happens to it in its name.
+    """Return a fresh item of the same test, whose name has the suffix `[what]`.
 
-    The item is copied, and not made from its parent, because plug-ins may have added markers to it, or made it of a
-    class of their own.
+    The item is copied rather than made from its parent, because plug-ins may have added markers to it, or made it of
+    their own class.
     """
     made = copy.copy(item)
     made.name = f"{item.name}[{what}]"
@@ -49,7 +49,7 @@ def named(item: pytest.Function, what: str) -> pytest.Function:
 
 
 def rename(thing: Any, nodeid: str) -> None:
-    """Change the nodeid of an item or a report."""
+    """Change the nodeid of an item or a report, in any supported version of pytest."""
     if hasattr(thing, "_id"):  # pytest 9.2 and later keep its parts
         thing._id = type(thing._id).parse(nodeid)
     elif hasattr(thing, "_nodeid"):
@@ -59,7 +59,7 @@ def rename(thing: Any, nodeid: str) -> None:
 
 
 def run_once(item: pytest.Function, session: Session) -> list[pytest.TestReport]:
-    """Run an item as a part of `session`, and return its reports, which pytest has not seen yet."""
+    """Run an item as a part of `session`, and return its reports, which pytest has not received yet."""
     ambient.session = session
     session.enter_fixtures()
     try:
@@ -70,11 +70,11 @@ def run_once(item: pytest.Function, session: Session) -> list[pytest.TestReport]
 
 
 def publish(item: pytest.Function, collected: str, reports: Sequence[pytest.TestReport]) -> None:
-    """Give the reports of a run to pytest.
+    """Pass the reports of a run to pytest.
 
     Args:
         item: The item that ran.
-        collected: The nodeid that pytest collected, of which the item is a run.
+        collected: The nodeid of the test that pytest collected.
         reports: The reports.
     """
     hook = item.ihook
@@ -89,7 +89,13 @@ def publish(item: pytest.Function, collected: str, reports: Sequence[pytest.Test
 
 
 def tear_down(item: pytest.Function, nextitem: pytest.Item | None) -> None:
-    """End the fixtures that several runs of an item shared and that the next item does not need."""
+    """Tear down the fixtures that several runs of an item shared, unless the next item needs them; report errors in
+    that.
+
+    Args:
+        item: The item.
+        nextitem: The next item; None after the last.
+    """
     state = item.session._setupstate
     call = pytest.CallInfo.from_call(lambda: state.teardown_exact(nextitem), when="teardown")
     if call.excinfo is not None:

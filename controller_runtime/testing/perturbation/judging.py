@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares perturbed runs with calm ones: all of it is pure, and the same for every way in which runs are made."""
+"""Compares perturbed runs with calm ones, which are runs without a fault. All functions are pure, for runs of any
+kind.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,10 @@ from embedded_apiserver.perturbation import Name
 
 _HOT = 3
 _FREE = 20
-"""A perturbed run may send so many times the requests of the calm one while nothing happens, and so many more."""
+"""While nothing happens, a perturbed run may send `_HOT` times the requests of the calm run, plus this number."""
 
 ENOUGH = 0.8
-"""A run of which a smaller part of the objects or of the values can be compared is not judged."""
+"""The smallest share of objects, and of values, that has to be compared for a run to be judged."""
 
 _SHOWN = 8
 """The most values that are named in one line."""
@@ -36,13 +38,13 @@ _SHOWN = 8
 
 @attrs.frozen
 class Coverage:
-    """The part of a world that can be compared between runs.
+    """The part of a cluster's state that can be compared between runs.
 
     Attributes:
-        objects: How many objects are compared, at all rests together.
-        objects_left: How many are not, because calm runs differ.
-        values: How many values of the objects are compared.
-        values_left: How many are not.
+        objects: The number of compared objects, summed over all rests.
+        objects_left: The number of objects that are not compared, because calm runs differ in them.
+        values: The number of compared values of objects.
+        values_left: The number of values that are not compared.
     """
 
     objects: int = 0
@@ -55,7 +57,7 @@ class Coverage:
 
     @property
     def is_enough(self) -> bool:
-        """True if so much is compared that a run without a complaint has passed."""
+        """True if enough is compared to say that a run without a complaint has passed."""
         shares = ((self.objects, self.objects_left), (self.values, self.values_left))
         return all(compared >= ENOUGH * (compared + left) for compared, left in shares)
 
@@ -66,14 +68,14 @@ class Coverage:
 
 @attrs.frozen
 class Expected:
-    """The world at one rest of calm runs.
+    """The expected state of the cluster at one rest, by the calm runs.
 
     Attributes:
-        state: The objects that are compared, by their names in every run.
-        step: How many steps of the story have been told.
+        state: The objects that are compared, by names that are the same in every run.
+        step: The number of steps of the test's user so far.
         ignored: The values in which calm runs differ at this rest.
-        relations: The relations that these values have in all calm runs.
-        coverage: How much of the world is compared.
+        relations: The relations between these values that hold in all calm runs.
+        coverage: The part of the state that is compared.
     """
 
     state: State
@@ -85,13 +87,14 @@ class Expected:
 
 @attrs.frozen
 class Baseline:
-    """The results of some calm runs of one story; made by `learn`.
+    """The common results of the calm runs of one test; made by `learn`.
 
     Attributes:
-        run: The first of the runs, in which plans are found.
-        naming: The names in every run.
-        rests: The world at each of its rests.
-        others: The results of stories that a program under the plan cannot tell from this one; each of them is right.
+        run: The first of the runs, to which plans refer.
+        naming: Translates names with random parts to names that are the same in every run.
+        rests: The expected states, one for each rest.
+        others: The results of the same actions in orders that a program under the plan cannot tell apart; each of them
+            is correct, too.
     """
 
     run: Run
@@ -101,7 +104,7 @@ class Baseline:
 
     @property
     def judged(self) -> Mapping[int, int]:
-        """The numbers of the rests that are judged, by their steps: the last one of each step."""
+        """The numbers of the rests that are judged, by step: the last rest of each step."""
         return {each.step: number for number, each in enumerate(self.rests)}
 
     @property
@@ -110,28 +113,28 @@ class Baseline:
         return frozenset[tuple[Name, str]]().union(*(each.ignored for each in self.rests))
 
     def differences(self, number: int, run: Run, state: State) -> list[Difference]:
-        """Return in what a state of a run differs from that of the rest with a number."""
+        """Return the differences between a state of `run` and the expected state at rest `number`."""
         return self._differences(number, self.naming.names(born(run)), state)
 
     def is_at(self, number: int, run: Run, state: State) -> bool:
-        """Return whether `state` is that of the calm run at its rest `number`; True if the calm run had fewer rests."""
+        """Return whether `state` is the expected state at rest `number`; True if the calm run had fewer rests."""
         return number >= len(self.rests) or not self.differences(number, run, state)
 
     def has_other_objects(self, run: Run) -> bool:
-        """Return whether another calm run has an object after a step that these have not, or lacks one."""
+        """Return whether another calm run has an object after a step that these runs lack, or lacks one."""
         names = self.naming.names(born(run))
         found = [self._differences(number, names, rest.state) for _, number, rest in _judged_rests(self, run)]
         return any(not each.path for several in found for each in several)
 
     def shorter(self, run: Run) -> Baseline:
-        """Return what is expected of a shortened story of the same program, from its run without faults."""
+        """Return the expected results of a shortened test of the same program, from its run without faults."""
         names, ignored = self.naming.names(born(run)), self.ignored
         return Baseline(run, self.naming, [_expected(self.naming, names, rest, ignored) for rest in run.rests])
 
     def or_else(self, runs: Iterable[Run]) -> Baseline:
-        """Return these results, and as `others` those of calm runs of the story in other orders.
+        """Return these results, with `others` set to the results of calm runs of the same actions in other orders.
 
-        A run that failed, or that has not as many rests, shows nothing, and is left out.
+        Runs that failed, or that have another number of rests, are left out.
         """
         others = []
         for run in runs:
@@ -142,12 +145,12 @@ class Baseline:
 
     @property
     def needs_more_runs(self) -> bool:
-        """True if calm runs differ in values, whose relations some more runs would show."""
+        """True if values differ between calm runs; more runs would then show the relations between these values."""
         return any(path for _, path in self.ignored)
 
     @property
     def not_compared(self) -> str:
-        """The names and the values that are not compared, in one line; empty if absent."""
+        """One line with the names and values that are not compared; empty if there are none."""
         values = sorted({each for number in self.judged.values() for each in self.rests[number].ignored})
         named = [f"{resource} {f'{place}/' if place else ''}*" for resource, place in sorted(self.naming.loose)]
         named += [f"{name} {path}".rstrip() for name, path in values]
@@ -164,9 +167,9 @@ class Verdict:
     """The judgement of one perturbed run.
 
     Attributes:
-        complaints: The faults, the most telling first.
-        coverage: How much was compared.
-        differs_alone: Whether each of them is a value that differs from calm runs, which it may do by chance.
+        complaints: The wrong effects, the most telling first.
+        coverage: The part of the state that was compared.
+        differs_alone: True if each complaint is a value that differs from the calm runs, which may be by chance.
     """
 
     complaints: Sequence[str]
@@ -175,12 +178,12 @@ class Verdict:
 
     @property
     def is_judged(self) -> bool:
-        """False if nothing was found, and too little was compared to say that the run has passed."""
+        """False if there is no complaint, but too little was compared to say that the run has passed."""
         return bool(self.complaints) or self.coverage.is_enough
 
 
 def learn(calm: Sequence[Run]) -> Baseline:
-    """Return what calm runs of one story have in common.
+    """Return the common results of calm runs of one test.
 
     Args:
         calm: At least one run. A value in which two of them differ is not compared, so more runs mean fewer
@@ -200,11 +203,10 @@ def learn(calm: Sequence[Run]) -> Baseline:
 
 
 def judge(baseline: Baseline, run: Run) -> Verdict:
-    """Return what a perturbed run did that a correct program would not have done.
+    """Return the judgement of a perturbed run: the effects that a correct program would not have had.
 
-    The world after each step of the story is compared with that of the calm run, but for a rest at which a change was
-    still being missed, and for the end of a run that ended early. A run that did what one of the baseline's `others`
-    did is right, too.
+    The state after each step is compared with that of the calm run, except for a rest at which a change was still
+    hidden, and for the end of a run that ended early. A run with the effects of one of `others` is correct, too.
     """
     verdict = _judge(baseline, run)
     if verdict.complaints:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that a program makes by itself, with a random part or a hash: which objects of two runs are the same."""
+"""Finds out which objects of two runs are the same although the program gave them names with a random part or a
+hash.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,10 @@ import attrs
 from embedded_apiserver.perturbation import Name
 
 Kin = frozenset[tuple[str, str]]
-"""The owners and the labels of an object: kinds with names, and keys with values."""
+"""The owners (kind and name) and the labels (key and value) of an object."""
 
 Born = Mapping[Name, Kin]
-"""The objects that were created in a run."""
+"""The objects that were created in a run, each with its owners and labels."""
 
 ANY = "*"
 _DIVIDED = re.compile(r"([-.:])")
@@ -25,12 +27,12 @@ _Parts = tuple[str, ...]
 
 @attrs.frozen
 class Pattern:
-    """The names of objects that are the same in every run but for some parts of their names.
+    """The name of an object that is the same in every run except for some parts, which are random or a hash.
 
     Attributes:
-        group: The collection, the namespace, and the kin without values that differ between runs.
-        parts: The parts of the name, those that differ as `*`.
-        lengths: The lengths that the parts which differ had: the shortest and the longest, in order.
+        group: The collection, the namespace, and the owners and labels, without values that differ between runs.
+        parts: The parts of the name; `*` for each part that differs.
+        lengths: The shortest and the longest length of each part that differs, in order.
     """
 
     group: _Group
@@ -39,13 +41,19 @@ class Pattern:
 
     @property
     def name(self) -> Name:
-        """The name that stands for all of them."""
+        """The name with `*` for each part that differs, used for the object of every run."""
         resource, namespace, _ = self.group
         text = "".join(self.parts)
         return Name(resource, f"{namespace}/{text}" if namespace else text)
 
     def has(self, group: _Group, parts: _Parts) -> bool:
-        """Return whether an object is one of these: each part has half to double the length that was seen."""
+        """Return whether an object matches: equal parts are equal, and each other part has half to double the known
+        length.
+
+        Args:
+            group: The collection, the namespace, and the owners and labels of the object.
+            parts: The parts of its name.
+        """
         if group != self.group or len(parts) != len(self.parts):
             return False
         open_parts = [part for kept, part in zip(self.parts, parts, strict=True) if kept == ANY]
@@ -57,14 +65,14 @@ class Pattern:
 
 @attrs.frozen
 class Naming:
-    """The names in every run of a story.
+    """Translates the names of one run to names that are the same in every run of a test.
 
     Attributes:
-        steady: The names that all calm runs had.
-        kin: The owners and labels that all calm runs had.
-        patterns: The names that differ, paired.
-        chance: The names that some calm runs had and others had not, without a pattern.
-        loose: The collections and namespaces in which a name could not be paired.
+        steady: The names that occurred in all calm runs, which are runs without a fault.
+        kin: The owners and labels that occurred in all calm runs.
+        patterns: The patterns of names that differ.
+        chance: The names without a pattern that occurred in some calm runs only.
+        loose: The collections and namespaces in which a name occurred in one calm run only, without a pattern.
     """
 
     steady: frozenset[Name] = frozenset()
@@ -75,11 +83,11 @@ class Naming:
 
     @property
     def has_unpaired(self) -> bool:
-        """True if there are objects that cannot be compared."""
+        """True if some objects cannot be compared."""
         return bool(self.chance or self.loose)
 
     def names(self, born: Born) -> dict[Name, Name]:
-        """Return, by the name of an object in one run, its name in every run; equal names are left out."""
+        """Return the common names of the objects of one run, by their names in the run; equal names are left out."""
         if not self.patterns:
             return {}
         namespaces = {each.key: found.key for each in born if (found := self._found(each, born, {})) != each}
@@ -87,7 +95,7 @@ class Naming:
         return {each: found for each, found in named.items() if found != each}
 
     def judges(self, name: Name) -> bool:
-        """Return whether an object can be compared with the one of another run."""
+        """Return whether an object can be compared with the same object of another run."""
         if name in self.steady or any(name == pattern.name for pattern in self.patterns):
             return True
         return name not in self.chance and _place(name) not in self.loose
@@ -101,11 +109,11 @@ class Naming:
 
 
 def learn(runs: Sequence[Born]) -> Naming:
-    """Return which names of some calm runs of one story are the same in all of them, and which are a pattern's.
+    """Find the names that are the same in all calm runs of one test, and the patterns of the others.
 
-    Objects that are not in all runs are grouped by collection, namespace, owner and labels. Their names are divided at
-    `-`, `.` and `:`, and the parts that are at the same place in each run are kept. The name with these parts
-    alone is a pattern if each run has it.
+    Objects that are not in all runs are grouped by collection, namespace, owner and labels. Their names are split at
+    `-`, `.` and `:`, and the parts that have the same text at the same position in each run are kept. A name of these
+    parts, with `*` for the others, is a pattern if each run has an object for it.
     """
     namespaces = _learn([{name: kin for name, kin in each.items() if name.resource == "namespaces"} for each in runs])
     moved = []

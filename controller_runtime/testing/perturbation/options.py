@@ -15,17 +15,17 @@ from controller_runtime.incidents.incident import FORMAT
 from controller_runtime.testing.perturbation.plans import Plan, from_json, to_json
 
 SCRIPTS = ".perturb"
-"""The folder for the plans of failures, in the directory that pytest was started in."""
+"""The folder for the files of failures, in the directory in which pytest was started."""
 
 
 @attrs.frozen
 class Script:
-    """A plan and the test that it is for.
+    """A plan, which is one fault at one point of a run, and its test.
 
     Attributes:
         test: The nodeid of the test.
         plan: The plan.
-        story: The numbers of the parts of the test's story that are played; None for the whole test.
+        story: The numbers of the actions and waits of the test that are played; None for the whole test.
     """
 
     test: str
@@ -34,7 +34,11 @@ class Script:
 
     @classmethod
     def read(cls, folder: Path, path: str) -> Script:
-        """Return the script in a file, whose path may be relative to a folder.
+        """Return the script in a file.
+
+        Args:
+            folder: The folder for a relative path.
+            path: The path of the file.
 
         Raises:
             UsageError: The file cannot be read, or holds no script.
@@ -64,11 +68,11 @@ class Options:
     """The options of `--perturb`.
 
     Attributes:
-        patterns: The patterns to try.
-        budget: Real seconds for the plans of one test, from its first; later plans are left out.
-        folder: The directory that pytest was started in.
+        patterns: The patterns of faults to try.
+        budget: Real seconds for the plans of one test, from its beginning; later plans are left out.
+        folder: The directory in which pytest was started.
         path: The file of the only plan to run; None for all plans.
-        script: The content of that file.
+        script: The content of that file; None for all plans.
     """
 
     patterns: Sequence[str]

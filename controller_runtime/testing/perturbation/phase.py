@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The phases of a plan in one run, each with the data that is valid only in it."""
+"""The phases of a plan, which is one fault, in one run; each has the data that is valid only in it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from embedded_apiserver.perturbation import Gate
 
 @attrs.frozen
 class NotYet:
-    """The plan is still to happen, or there is none."""
+    """The fault has not happened yet, or there is none."""
 
     happened: ClassVar[bool] = False
 
 
 @attrs.frozen
 class Holding:
-    """Watches stand still at a gate.
+    """Watches are stopped at a gate, so that the manager does not see later changes.
 
     Attributes:
         gate: The gate.
-        happened: Whether the plan counts as carried out even if no change comes to the gate, because the manager has
-            begun again and been shown an old state.
+        happened: True if the fault counts as happened even if no change is stopped at the gate, because the manager has
+            restarted and was shown an old state.
     """
 
     gate: Gate
@@ -33,21 +33,21 @@ class Holding:
 
 @attrs.frozen
 class Away:
-    """The manager has ended at a write, and the next one has not begun."""
+    """The manager was ended at a write, and the next one has not started."""
 
     happened: ClassVar[bool] = True
 
 
 @attrs.frozen
 class Done:
-    """The plan has been carried out."""
+    """The fault has happened."""
 
     happened: ClassVar[bool] = True
 
 
 @attrs.frozen
 class Void:
-    """The plan cannot be carried out to its end, so the run shows nothing.
+    """The fault cannot happen completely, so the run is not judged.
 
     Attributes:
         reason: The reason, for the report.

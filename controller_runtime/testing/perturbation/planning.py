@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses the plans for a story from the record of its calm run."""
+"""Chooses the plans for a test, each one fault at one point, from the record of its unperturbed run."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from embedded_apiserver.perturbation import Name
 
 
 class Planned(NamedTuple):
-    """The plans for one story.
+    """The plans for one test.
 
     Attributes:
-        plans: Those to run, the cheapest patterns first.
-        possible: How many there are.
+        plans: The plans to run, the cheapest patterns first.
+        possible: The number of all possible plans.
     """
 
     plans: list[Plan]
@@ -42,12 +42,18 @@ class Planned(NamedTuple):
 
 
 _ALIKE = 2
-"""So many of the writes or calls of a step that are alike have plans, such as the renewals of a lease: the third shows
-what the second does."""
+"""The most writes or calls of one step with the same effect, such as the renewals of a lease, for which plans are made:
+a third one shows what the second does.
+"""
 
 
 def plan(run: Run, patterns: Sequence[str]) -> Planned:
-    """Return the plans of faults that the patterns give for a test, from its run without faults."""
+    """Return the plans of the given patterns for a test.
+
+    Args:
+        run: The record of the test's unperturbed run.
+        patterns: The patterns, of `PATTERNS`.
+    """
     possible, plans = 0, []
     makers = (("crash", _crashes), ("outside", _outside), ("missed", _missed), ("stale", _stale))
     for pattern, make in makers:

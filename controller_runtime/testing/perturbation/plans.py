@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plans: one perturbation at one point of a story, each of which a lawful Kubernetes could produce."""
+"""The plans: each is one fault at one point of a test, which a correct Kubernetes cluster could cause as well."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from embedded_apiserver.perturbation import Name
 
 PATTERNS = ("crash", "outside", "stale", "missed", "sequence")
-"""The patterns that `--perturb` knows."""
+"""The patterns of faults that `--perturb` knows."""
 
 LAWFUL = "lawful"
-"""The grade of a perturbation that any Kubernetes can cause."""
+"""The grade of a fault that any Kubernetes cluster can cause."""
 DECLARED = "declared"
-"""The grade of a perturbation by an outside service, possible only if its fake declares it."""
+"""The grade of a fault of an outside service that is possible only if its fake declares it."""
 
 
 @attrs.frozen
 class Crash:
-    """The manager ends at one of its writes or calls to an outside service, and a new one starts.
+    """The manager is killed at one of its writes or calls to an outside service, and a new one starts.
 
     Attributes:
-        write: The number of the write, from 1.
-        landed: Whether it is carried out; its answer is lost in either case.
+        write: The number of the write or call, from 1.
+        landed: True if the write or call is carried out; its answer is lost in either case.
     """
 
     write: int
@@ -43,10 +43,10 @@ class Crash:
 
 @attrs.frozen
 class Restart:
-    """The manager ends while nothing happens, and a new one starts.
+    """The manager is killed while nothing happens, and a new one starts.
 
     Attributes:
-        rest: The number of the test's wait after which it does, from 0.
+        rest: The number of the test's wait after which this happens, from 0.
     """
 
     rest: int
@@ -61,11 +61,11 @@ class Restart:
 
 @attrs.frozen
 class Lag:
-    """The watches of one resource stand still from one change on, until the rest of the world is at rest.
+    """The watches of one resource deliver nothing from one change on, until everything else is at rest.
 
     Attributes:
         resource: The resource.
-        version: The version of the first change that is late, counted from the server's start.
+        version: The resourceVersion of the first change that is late, counted from the server's start.
     """
 
     resource: str
@@ -81,12 +81,12 @@ class Lag:
 
 @attrs.frozen
 class Stale:
-    """The manager restarts while nothing happens, and first sees one resource as it was.
+    """The manager restarts while nothing happens, and first sees an old state of one resource.
 
     Attributes:
         resource: The resource.
-        version: The version that is shown, counted from the server's start.
-        rest: The number of the test's wait after which it restarts, from 0.
+        version: The resourceVersion of the old state, counted from the server's start.
+        rest: The number of the test's wait after which the manager restarts, from 0.
     """
 
     resource: str
@@ -103,12 +103,12 @@ class Stale:
 
 @attrs.frozen
 class Missed:
-    """Of two changes of one object only the second is seen: the watch ends, and its resume is refused with 410.
+    """Only the second of two changes of one object is seen: the watch ends, and resuming it is refused with status 410.
 
     Attributes:
         name: The object.
-        version: The version of the change that is missed, counted from the server's start.
-        by_story: Whether the second change is a step of the story.
+        version: The resourceVersion of the first change, counted from the server's start.
+        by_story: True if the second change is made by the test.
     """
 
     name: Name
@@ -138,10 +138,10 @@ _REMEDIES = {
 
 @attrs.frozen
 class OutsideFault:
-    """A call to an outside service goes wrong.
+    """A call to an outside service gets a fault, such as no answer.
 
     Attributes:
-        call: Its number among the manager's writes and calls, from 1.
+        call: The number of the call among the manager's writes and calls, from 1.
         fault: The fault, a value of `Fault`.
     """
 
@@ -152,12 +152,12 @@ class OutsideFault:
 
     @property
     def grade(self) -> str:
-        """`lawful`, or `declared` for what the fake declares."""
+        """`lawful`, or `declared` for a fault that is possible only if the fake declares it."""
         return DECLARED if self.fault in _DECLARED else LAWFUL
 
     @property
     def remedy(self) -> str:
-        """The remedy for this fault."""
+        """The change of the program that makes it correct despite this fault, in one line."""
         return _REMEDIES[self.fault]
 
     def __str__(self) -> str:
@@ -171,15 +171,15 @@ _KINDS: dict[str, type[Plan]] = {kind.__name__: kind for kind in _ALL}
 
 
 def to_json(plan: Plan) -> dict[str, Any]:
-    """Return a plan as JSON can hold it."""
+    """Return a plan as values that JSON can represent."""
     return {"plan": type(plan).__name__, **attrs.asdict(plan)}
 
 
 def from_json(value: dict[str, Any]) -> Plan:
-    """Return the plan that `to_json` was given.
+    """Return the plan of a result of `to_json`.
 
     Raises:
-        ValueError: There is no such plan.
+        ValueError: `value` is not a plan.
     """
     fields = dict(value)
     try:

@@ -30,7 +30,13 @@ _SENT = "controller_runtime_perturbations"
 
 
 class PerturbPlugin:
-    """Runs each test that has a cluster through its plans. Threads: one."""
+    """Runs each test that has a cluster once without a fault, and then once for each plan.
+
+    Args:
+        options: The options of the command line.
+
+    Threads: one.
+    """
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -40,7 +46,7 @@ class PerturbPlugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-        """Run a test, and then its plans."""
+        """Run a test and then its plans; return None to leave a test that cannot be perturbed to pytest."""
         script = self._options.script
         if not isinstance(item, pytest.Function) or items.why_not(item):
             return None
@@ -58,7 +64,7 @@ class PerturbPlugin:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-        """Wait for the end of the story, and judge it."""
+        """Run the test function, wait until the cluster is at rest, and judge the run."""
         session = ambient.session
         if session is None:
             return (yield)
@@ -93,7 +99,7 @@ class PerturbPlugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a run that was not collected, so that no more tests are done than there are."""
+        """Count an additional run as a collected test, so that pytest does not report more tests than it collected."""
         nodeid = getattr(report, items.PERTURBED, "")
         if self._session is None or not nodeid or hasattr(self._session.config, "workerinput"):
             return
@@ -102,23 +108,23 @@ class PerturbPlugin:
             self._session.testscollected += 1
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Remember the session."""
+        """Keep the pytest session."""
         self._session = session
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Send the summaries of a worker of pytest-xdist to its controller."""
+        """Send the summaries of a pytest-xdist worker to the controller."""
         output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
         if output is not None:
             output[_SENT] = to_lists(self._summaries)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Take the summaries of a worker of pytest-xdist."""
+        """Receive the summaries of a pytest-xdist worker."""
         sent = getattr(node, "workeroutput", {}).get(_SENT, [])
         self._summaries += [Summary(**each) for each in sent]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print a line for each test that failed, or that could not be perturbed, and one for all."""
+        """Print a line for each test that failed or could not be perturbed (for each test with `-v`), and a total."""
         if not self._summaries:
             return
         terminalreporter.section("perturbations")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which fields of each collection a manager's views read, so that changes of other fields need no plans."""
+"""Finds the fields of each collection that a manager's views read, so that changes of other fields need no plans."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from controller_runtime.api.resources import Resource
 from controller_runtime.manager.manager import Manager
 
 EVERYTHING = ""
-"""The path of a view that may read any field, such as a dict."""
+"""The path for a view that may read any field, such as a dict."""
 
 # The fields that a lister's selectors, owner look-ups and waits for a deletion read, whatever the view is.
 _ALWAYS = frozenset({"metadata.labels", "metadata.ownerReferences", "metadata.deletionTimestamp", "metadata.uid"})
@@ -26,7 +26,9 @@ _Fields = inspect.StructType | inspect.DataclassType | inspect.TypedDictType
 
 
 def reads_of(managers: Iterable[Manager]) -> Reads:
-    """Return what the views of some managers read; collections that only a client reads are absent."""
+    """Return the paths that the views of some managers read, by collection; collections that only a client reads are
+    absent.
+    """
     found: dict[str, set[str]] = {}
     for manager in managers:
         for controller in manager.controllers:
@@ -43,7 +45,7 @@ def reads_of(managers: Iterable[Manager]) -> Reads:
 
 
 def paths_of(view: type[Any]) -> frozenset[str]:
-    """Return the paths that a view reads."""
+    """Return the paths that a view reads: the fields of its class, or `EVERYTHING` if they are unknown."""
     try:
         shape = inspect.type_info(view)
     except (TypeError, NameError):  # a model of the official client
@@ -53,7 +55,9 @@ def paths_of(view: type[Any]) -> frozenset[str]:
 
 
 def is_read(fields: Iterable[str], paths: frozenset[str] | None) -> bool:
-    """Return whether a change of these fields can be seen by readers of these paths; None are unknown readers."""
+    """Return whether readers of `paths` can see a change of `fields`; always True if `paths` is None, for unknown
+    readers.
+    """
     if paths is None or EVERYTHING in paths:
         return True
     return any(

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of one run of a test: each write that landed, each state at rest, and the story that can be told again."""
+"""The record of one run of a test: each change, the state at each rest, and the actions of the test, which can be
+repeated.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +23,19 @@ MANAGER, STORY, OTHER = "manager", "story", "other"
 
 @attrs.frozen
 class Landed:
-    """A write that changed an object.
+    """A change of an object.
 
     Attributes:
-        version: Its resourceVersion, counted from the server's start.
+        version: The resourceVersion, counted from the server's start.
         name: The object.
-        writer: `MANAGER`, `STORY` or `OTHER`.
-        number: The number of the manager's request, or of the story's step, from 1; 0 for other writers.
-        step: How many steps the story had taken.
-        phase: How many steps the story had taken, and how many of its waits the world had come to rest in.
-        fields: The paths that it changed; empty for a creation or a deletion.
-        creates: True if the object was not there before.
-        deletes: True if it is not there any more.
-        kin: The owners and the labels of an object that is created.
+        writer: `MANAGER`, `STORY` (the test's user) or `OTHER`.
+        number: The number of the manager's request, or of the test's step, from 1; 0 for other writers.
+        step: The number of steps that the test had made.
+        phase: The number of steps and waits that the test had made; it differs for changes with a rest in between.
+        fields: The changed paths; empty for a creation or a deletion.
+        creates: True if the object was created.
+        deletes: True if the object was deleted.
+        kin: The owners and the labels of a created object.
     """
 
     version: int
@@ -53,9 +55,9 @@ class Sent:
     """A write that the manager sent, or a call that it made to an outside service, in the order of sending.
 
     Attributes:
-        number: From 1.
-        method: Of HTTP, or `call`.
-        target: The resource, the key and the subresource, such as `deployments.apps default/web status`; of a call
+        number: The number, from 1.
+        method: The HTTP method, or `call`.
+        target: The resource, the key and the subresource, such as `deployments.apps default/web status`; for a call
             its text.
     """
 
@@ -72,9 +74,9 @@ class Called:
     """A call of the manager to an outside service.
 
     Attributes:
-        number: Its number among the manager's writes.
+        number: The number among the manager's writes.
         call: The call.
-        step: How many steps the story had taken.
+        step: The number of steps that the test had made.
     """
 
     number: int
@@ -83,13 +85,13 @@ class Called:
 
 
 class Act(NamedTuple):
-    """A call of the test to an outside service, by which it was changed.
+    """A call by which the test itself changed an outside service.
 
     Attributes:
-        outside: The name of the outside.
-        method: The method.
-        args: Its arguments.
-        kwargs: Those given by name.
+        outside: The name of the outside service.
+        method: The name of the method.
+        args: The positional arguments.
+        kwargs: The keyword arguments.
     """
 
     outside: str
@@ -102,11 +104,11 @@ class Act(NamedTuple):
 
 
 class Told(NamedTuple):
-    """A part of the story: a write of the test's user, its change of an outside service, or a wait.
+    """One action of the test: a write of `cluster.user`, a change of an outside service, or a wait.
 
     Attributes:
         step: The write or the change; None for a wait.
-        seconds: How long the test waited, in virtual time; 0 until all threads had to wait.
+        seconds: The virtual seconds of the wait; 0 for a wait until all threads are blocked.
     """
 
     step: HTTPRequest | Act | None
@@ -114,19 +116,19 @@ class Told(NamedTuple):
 
     @property
     def request(self) -> HTTPRequest | None:
-        """The request of a write; None for other records."""
+        """The request of a write; None for other actions."""
         return self.step if isinstance(self.step, HTTPRequest) else None
 
 
 @attrs.frozen
 class Rest:
-    """The world after a wait of the test, or at its end.
+    """The state after a wait of the test, or at its end.
 
     Attributes:
         state: The objects.
-        step: How many steps of the story have been told.
-        reached: The newest version, counted from the server's start.
-        is_withheld: Whether a change is still being missed here, so that the program cannot be where it would be.
+        step: The number of steps that the test has made.
+        reached: The newest resourceVersion, counted from the server's start.
+        is_withheld: True if a change is still hidden here, so that the program cannot have reached the expected state.
     """
 
     state: State
@@ -140,24 +142,25 @@ class Run:
     """The record of one run.
 
     Attributes:
-        sent: The manager's writes, also those that changed nothing.
-        calls: The manager's calls to outsides.
+        sent: The manager's writes and calls, also those that changed nothing.
+        calls: The manager's calls to outside services.
         landed: All changes, in order.
         watched: The resources that the manager watched.
-        story: The acts of the test, in order.
-        prelude: How much of the story the test told before it started the manager; None if it never did.
-        rests: The world after each wait of the test, and after its end.
-        any_version: The resources whose first list asked for any version, which a server may answer with an old one.
+        story: The actions of the test, in order.
+        prelude: The number of actions before the test started the manager; None if it never did.
+        rests: The states after each wait of the test, and after its end.
+        any_version: The resources whose first list asked for any version, so that a server may answer with an old one.
         reads: The paths that the manager's views read, by resource.
-        requests: How many requests the manager sent until the end.
-        idle: How many requests it sent while nothing happened, after the end.
+        requests: The number of requests that the manager sent until the end.
+        idle: The number of requests that the manager sent after the end, while nothing happened.
         failing: The objects whose last reconcile failed, at the end.
         broken: The checks of the test's `always` and `eventually` that did not hold.
-        forbidden: The rights that the program needed and does not have, if it acts as an account with few.
-        failures: The errors that ended the test, or an act of its story.
-        is_whole: False if the story was not told to its end.
-        late: Seconds by which a late call to an outside service is late.
-        is_retellable: False if the test changed the state of an outside service by other ways than its methods.
+        forbidden: The permissions that the program needed and its account does not have.
+        failures: The errors that ended the test, or an action of it.
+        is_whole: False if the run ended before the last action of the test.
+        late: Seconds until a late call to an outside service is carried out.
+        is_retellable: False if the test changed the state of an outside service other than by its methods, so that the
+            actions cannot be repeated without the test.
     """
 
     sent: list[Sent] = attrs.field(factory=list)
@@ -181,5 +184,5 @@ class Run:
 
     @property
     def steps(self) -> int:
-        """How many steps the story has taken: writes of the test's user, and its changes of outsides."""
+        """The number of steps that the test has made: writes of its user, and its changes of outside services."""
         return sum(told.step is not None for told in self.story)

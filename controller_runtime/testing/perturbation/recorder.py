@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records one run: each change with its writer, and the world at each rest."""
+"""Records one run: each change with its writer, and the state at each rest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from embedded_apiserver.perturbation import Answer, Name
 
 
 class Recorder:
-    """Records changes and rests.
+    """Records changes, and the state at each rest.
 
     Args:
         run: The record.
@@ -26,8 +26,8 @@ class Recorder:
         scheduler: Knows the thread that writes.
 
     Attributes:
-        first: The server's version when the run began.
-        lines: The outsides, whose states belong to the world.
+        first: The server's resourceVersion when the run began.
+        lines: The connections to fakes of outside services, whose states are recorded, too.
 
     Threads: those of a simulation, which run one at a time.
     """
@@ -41,11 +41,16 @@ class Recorder:
 
     @property
     def is_in_test(self) -> bool:
-        """True if the thread that calls is the one that runs the test."""
+        """True if the calling thread is the one that runs the test."""
         return self._scheduler.current is self._scheduler.root
 
     def act_as(self, writer: tuple[str, int], carry_out: Callable[[], Answer]) -> Answer:
-        """Carry out a request, whose changes are recorded as those of a writer and the number of its write."""
+        """Carry out a request and return its answer; its changes are attributed to a writer.
+
+        Args:
+            writer: The writer, and the number of its request or step.
+            carry_out: Sends the request.
+        """
         task = self._scheduler.current
         self._writers[task] = writer
         try:
@@ -54,7 +59,9 @@ class Recorder:
             self._writers.pop(task, None)
 
     def landed(self, resource: str, change: Change) -> Landed | None:
-        """Record a change, on the writer's thread; return the record, or None for kinds that are left out."""
+        """Record a change, on the writer's thread, and return its record; None for kinds that are left out, such as
+        events.
+        """
         if resource.partition(".")[0] in LEFT_OUT:
             return None
         self._states.note(resource, change)
@@ -64,7 +71,13 @@ class Recorder:
         return landed
 
     def outside(self, outside: str, found: Changed, writer: tuple[str, int]) -> None:
-        """Record a change of an outside service, and its writer with the number of the write."""
+        """Record a change of an outside service.
+
+        Args:
+            outside: The name of the service.
+            found: The change.
+            writer: The writer, and the number of its call or step.
+        """
         self._run.landed.append(
             Landed(
                 version=self._storage.version - self.first,
@@ -80,17 +93,21 @@ class Recorder:
         )
 
     def rest(self, *, is_withheld: bool) -> None:
-        """Record the world at rest."""
+        """Record the state at a rest.
+
+        Args:
+            is_withheld: True if a change is still hidden from the manager.
+        """
         for line in self.lines:
             line.notice()
         reached = self._storage.version - self.first
         self._run.rests.append(Rest(self.present(), self._run.steps, reached, is_withheld))
 
     def present(self) -> State:
-        """Return the present state; do not change it."""
+        """Return the present state; do not modify it."""
         return {**self._states.present(), **state_of(self.lines)} if self.lines else self._states.present()
 
 
 def state_of(lines: Sequence[Watched]) -> State:
-    """Return the states of outsides as those of objects: the outside's name in place of the collection."""
+    """Return the states of outside services, keyed as objects are, with the service's name as the collection."""
     return {Name(line.name, key): [plainly(value)] for line in lines for key, value in line.present().items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Relations of values that differ from run to run: two that are equal in every calm run, or that never are."""
+"""Relations of values that differ from run to run: two values that are equal in every unperturbed run, or in none."""
 
 from __future__ import annotations
 
@@ -16,26 +16,28 @@ from controller_runtime.testing.perturbation.world import State, Values, values
 from embedded_apiserver.perturbation import Name
 
 RUNS = 8
-"""So many calm runs show relations and chance well enough; three are too few for values from a small range, such as
-ports. A value with two equally likely states is the same in all of them with probability 1/128."""
+"""The number of calm runs, which are runs without a fault, that show relations and chance well enough; three are too
+few for values from a small range, such as ports. A value with two equally likely states is the same in all of them with
+probability 1/128.
+"""
 
 _CHANCE = 0.02
-"""A relation is believed if values without any would show it in all calm runs with at most this chance."""
+"""The highest probability with which independent values may show a relation in all calm runs for it to be believed."""
 
 _MOST = 100
-"""The most values among which relations are looked for: more would make too many pairs."""
+"""The most values among which relations are searched, because of the number of pairs."""
 
 Place = tuple[Name, str]
 
 
 @attrs.frozen
 class Relation:
-    """Two values that differ from run to run.
+    """A relation of two values that differ from run to run.
 
     Attributes:
         one: The object and the path of one value.
-        other: Those of the other.
-        are_equal: Whether they are equal in each calm run; otherwise they are in none.
+        other: The object and the path of the other value.
+        are_equal: True if the two are equal in each unperturbed run, False if they are equal in none.
     """
 
     one: Place
@@ -50,7 +52,7 @@ class Relation:
 
 
 def related(calm: Sequence[State], varying: Values) -> list[Relation]:
-    """Return the relations of the values in which calm runs differ.
+    """Return the relations of the values in which unperturbed runs differ.
 
     Args:
         calm: The states of the runs at one rest.
@@ -62,7 +64,7 @@ def related(calm: Sequence[State], varying: Values) -> list[Relation]:
 
 
 def broken(state: State, relations: Sequence[Relation]) -> list[Relation]:
-    """Return the relations that do not hold in a state; those of values that it lacks are passed over."""
+    """Return the relations that do not hold in `state`; relations of values that are missing there are ignored."""
     if not relations:
         return []
     values = _values(state, frozenset(place for each in relations for place in (each.one, each.other)))

@@ -19,10 +19,10 @@ _SHOWN = 8
 
 
 def judge(session: Session) -> Sequence[str]:
-    """Judge a perturbed run that has ended; return its acts that a correct program would not have done.
+    """Judge a perturbed run that has ended; return the effects that a correct program would not have had.
 
     Raises:
-        Skipped: The plan could not happen, or too little could be compared to say that the run has passed.
+        Skipped: The fault could not happen, or too little could be compared to say that the run has passed.
     """
     assert session.baseline is not None, "only a perturbed run is judged"
     if not session.fired and not session.run.failures:
@@ -35,14 +35,14 @@ def judge(session: Session) -> Sequence[str]:
 
 
 def report(session: Session, name: str, test: str, options: Options, found: Sequence[str]) -> str:
-    """Return the text for a failure, and write the file that replays it.
+    """Return the text about a failure, and write the file that replays it.
 
     Args:
         session: The run that failed.
-        name: The name of the run, which the file gets.
+        name: The name of the run, used for the file.
         test: The nodeid of the test, without the plan.
         options: The options of the runs.
-        found: The faults that were found.
+        found: The complaints.
     """
     assert session.plan is not None, "a calm run has no plan"
     assert session.baseline is not None, "nor has it runs to compare it with"

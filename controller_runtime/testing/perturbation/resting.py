@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits until the world of one run is at rest, perturbs it there if it is time for that, and records it."""
+"""Waits until the cluster of one run is at rest, applies a fault there if the plan says so, and records the state."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from controller_runtime.testing.perturbation.waits import OwnWaits
 from controller_runtime.testing.simulation import Simulation
 
 IDLE = 60.0
-"""Virtual seconds after the end of the story, in which errors and requests are counted."""
+"""Virtual seconds after the end of the test in which errors and requests are counted."""
 
 DWELL = AWAY + LATE_RESTART + 1.0
-"""Virtual seconds by which rests of one calm run are longer, because those of perturbed runs are: what changes in this
-time is not compared."""
+"""Virtual seconds by which rests of one unperturbed run are longer, because those of perturbed runs are, too. Values
+that change in this time are not compared.
+"""
 
 _PAUSES = (0.1, 0.4, 0.5, 1.0, 3.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
 # Virtual seconds until a perturbed run must be where the calm one was: ten minutes in all, which covers the backoff of
@@ -30,15 +31,15 @@ _PAUSES = (0.1, 0.4, 0.5, 1.0, 3.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
 
 
 class Judged(Protocol):
-    """The cluster of a test."""
+    """The cluster of a test, as far as it is judged."""
 
     @property
     def failing(self) -> list[str]:
-        """The manager's failures that wait to be tried again."""
+        """The manager's objects whose last reconcile failed, and that are due to be tried again."""
 
     @property
     def checks(self) -> ClusterChecks:
-        """The test's own checks."""
+        """The test's own checks, such as `always` and `eventually`."""
 
 
 @attrs.frozen
@@ -46,14 +47,14 @@ class Resting:
     """The rests of one run.
 
     Attributes:
-        run: Its record.
-        baseline: The results of the calm runs; None if this is one.
-        dwell: Virtual seconds by which each rest of a calm run is longer.
+        run: The record.
+        baseline: The results of the unperturbed runs; None if this is one.
+        dwell: Virtual seconds by which each rest of an unperturbed run is longer.
         cluster: The cluster of the test.
-        simulation: Its time.
+        simulation: The simulation, in which time advances.
         seen: The server as the manager sees it.
-        recorder: Records the world.
-        striker: Carries out the plan.
+        recorder: Records the state.
+        striker: Applies the fault.
         waits: Lets time pass.
     """
 
@@ -68,7 +69,13 @@ class Resting:
     waits: OwnWaits
 
     def rest(self, *, is_last: bool = False) -> None:
-        """Perturb if that is due, wait until the state is that of the calm run, and record it."""
+        """Apply a fault if it is due, wait until the state is the expected one, and record the state.
+
+        The wait ends after ten virtual minutes in any case.
+
+        Args:
+            is_last: True at the end of the test.
+        """
         number = len(self.run.rests)
         is_withheld = self.striker.leaves_the_story and not is_last
         with self.waits.own():
@@ -80,7 +87,9 @@ class Resting:
             self.recorder.rest(is_withheld=is_withheld)
 
     def end(self) -> None:
-        """Wait for the last rest, check what must hold then, and count what happens while nothing should."""
+        """Wait for the last rest, check the conditions for the end, and count requests and errors while nothing should
+        happen.
+        """
         with self.waits.own():
             self.waits.settle()
             self.rest(is_last=True)

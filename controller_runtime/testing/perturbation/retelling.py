@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells a story without its test: the rest of it, or a shorter one."""
+"""Repeats the recorded actions of a test without its code: the rest of them, or only some."""
 
 from __future__ import annotations
 
@@ -20,20 +20,22 @@ from embedded_apiserver import APIServer
 
 
 class StoryLeft(BaseException):
-    """Raised in the test, at a step whose outcome its asserts do not expect: the story goes on without the test."""
+    """Raised in the test at a step whose outcome its asserts do not expect: the recorded actions continue without its
+    code.
+    """
 
 
 class Retelling(NamedTuple):
-    """Plays parts of a story in the place of a test.
+    """Repeats recorded actions of a test in place of its code.
 
     Attributes:
         run: The record of the run.
-        recorder: Records the steps that are taken.
-        striker: Carries out the plan.
+        recorder: Records the steps.
+        striker: Applies the fault.
         waits: Lets time pass.
-        server: Takes the steps.
-        calls: Knows the outsides.
-        is_calm: Whether nothing is perturbed, so that a step which the server refuses shows nothing.
+        server: The server that gets the writes.
+        calls: The observer of calls to outside services.
+        is_calm: True in a run without a fault, which is void if the server refuses a step.
     """
 
     run: Run
@@ -45,14 +47,14 @@ class Retelling(NamedTuple):
     is_calm: bool
 
     def shorter(self, story: Sequence[Told], wait: Callable[[float], object]) -> None:
-        """Play a story with the waits of the test, at which a plan may strike.
+        """Play actions with the waits of the test, at which a fault may happen.
 
         Args:
-            story: The story.
-            wait: Waits as the test does.
+            story: The actions.
+            wait: Called with the seconds of each wait; waits as the test does.
 
         Raises:
-            StoryLeft: The rest is to be played by `rest`.
+            StoryLeft: The remaining actions are to be played by `rest`.
         """
         for told in story:
             if told.step is None:
@@ -61,12 +63,12 @@ class Retelling(NamedTuple):
                 return
 
     def rest(self, story: Sequence[Told], at_rest: Callable[[], object]) -> None:
-        """Play the rest of a story after its test was left at a missed change.
+        """Play the remaining actions after the test's code was left because a change is hidden.
 
-        Time does not pass until the change that follows the missed one has come.
+        Time does not advance until the change after the hidden one has been made.
 
         Args:
-            story: The whole story.
+            story: All actions of the test.
             at_rest: Called after each wait.
         """
         for told in story[len(self.run.story) :]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one test calm, and then once for each plan."""
+"""Runs one test without a fault, and then once for each plan, which is one fault at one point."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from controller_runtime.testing.perturbation.summary import Summary
 
 
 class Runner:
-    """Runs one test through all its plans.
+    """Runs one test and all its plans.
 
     Args:
         item: The test.
-        nextitem: The test after it, for pytest.
+        nextitem: The test after it, for pytest; None after the last.
         options: The options.
 
     Attributes:
@@ -43,7 +43,7 @@ class Runner:
         self._shrunk: set[type[Plan]] = set()
 
     def run(self) -> None:
-        """Run the test, and then its plans."""
+        """Run the test without a fault, and then its plans within the budget of the options."""
         began = self._clock()
         calm = Session()
         passed = self._run(self._item, calm)

@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pattern `sequence`: an object is declared in one state after another, and the end depends on the last one only.
+"""The pattern `sequence`: an object is declared in several states one after another; only the last may determine the
+end.
 
-A story declares one state of an object, or a few. A user of the same program will declare others: first one, then a
-neighbour of it, then the first again. The world at rest must be what it would be if the last state had been the
-only one, whatever was declared before. A program that leaves something of an earlier state behind is not
-level-triggered: it adds and never removes, it writes once and never looks again, or it keeps what it should look up.
+A test declares one state of an object, or a few. A user of the same program will declare others: first one, then a
+similar one, then the first again. Once nothing changes, the cluster must be in the state that the last declared state
+alone would have led to. A program that leaves something of an earlier state behind is not level-triggered: it adds
+and never removes, it writes once and never looks again, or it keeps what it should look up.
 
-**Oracle.** After each declared state the world at rest is compared with that of a calm run on a fresh cluster that
-declares this state alone; after a deletion, with one that declares nothing. Uids, versions and times are left out, and
-so is what two calm runs differ in. No controller may have errors at rest, nothing may go on changing, and no more
-requests may be sent than in the calm run. Some objects of earlier
-states may stay, kept on purpose: persistent volume claims, and Jobs that have finished, with their pods.
+**Oracle.** After each declared state the cluster at rest is compared with that of a calm run (one without a fault) on a
+fresh cluster that declares this state alone; after a deletion, with one that declares nothing. Uids, versions, times,
+and values in which two calm runs differ are left out. No controller may have errors at rest, nothing may go on
+changing, and no more requests may be sent than in the calm run. Some objects of earlier states may stay on purpose:
+persistent volume claims, and Jobs that have finished, with their pods.
 
 **States.** They are drawn by hypothesis (`sequence_draw.py`), within the kind's schema on the embedded server. Each is
-declared by server-side apply, so that only what the story declares changes; one that the server refuses is passed
-over. A state that a program cannot carry out even alone, though the server accepts it, is a finding of its own: the
-schema should refuse it.
+declared by server-side apply, so that only declared fields change; a state that the server refuses is skipped. A state
+that a program cannot carry out even alone, though the server accepts it, is a finding as well: the schema should
+refuse it.
 
-Everything is in virtual time and follows from the seed, so the same program gives the same finding. Status that another
-program would write, such as a kubelet's, is not there: a story's writes of such are told once, before the first state.
-A program that keeps a history on purpose, such as one object for each revision, is not for this pattern.
+All runs are in virtual time and follow from the seed, so the same program gives the same finding. Status that another
+program would write, such as a kubelet's, is missing: the test's own writes of it are made once, before the first state.
+A program that keeps a history on purpose, such as one object for each revision, is not suited to this pattern.
 """
 
 from __future__ import annotations
@@ -48,11 +49,11 @@ Walk = Sequence[Content | None]
 
 @attrs.frozen
 class Finding:
-    """A sequence at whose end the world is not as it should be.
+    """A sequence after which the cluster is in a wrong state.
 
     Attributes:
         plan: The sequence.
-        complaints: The states, then the faults.
+        complaints: The states, then the wrong effects.
     """
 
     plan: StateSequence
@@ -60,18 +61,18 @@ class Finding:
 
 
 class Judge:
-    """Runs sequences of one object and compares their ends with calm runs; remembers both.
+    """Runs sequences of states of one object and compares their ends with calm runs; caches the results of all runs.
 
     Args:
-        stage: The program.
+        stage: The program and its cluster.
         primary: The object.
         ignored: The values that differ between calm runs.
-        may_run: Returns False once no more runs should be begun; a sequence that would need one is not judged.
+        may_run: Returns False once no more runs should begin; a sequence that would need one is not judged.
 
     Attributes:
-        runs: How many runs were made.
-        judged: How many sequences were judged.
-        left: How many could not be, because no more runs might be begun.
+        runs: The number of runs.
+        judged: The number of judged sequences.
+        left: The number of sequences that were not judged because no more runs should begin.
     """
 
     def __init__(
@@ -90,25 +91,25 @@ class Judge:
         self._failing: list[Content] = []
 
     def wrong_alone(self, state: Content | None) -> list[str]:
-        """Return what is wrong after one state alone on a fresh cluster; empty if the server refuses it."""
+        """Return the complaints after one state alone on a fresh cluster; empty if the server refuses the state."""
         ended = self._run([state])
         if ended is None:
             return []
         return [*([ended.problem] if ended.problem else []), *[each for rest in ended.rests for each in rest.problems]]
 
     def never_rests(self, state: Content) -> bool:
-        """Return whether objects never cease to change even if `state` alone is applied, as with a schedule."""
+        """Return whether objects never stop changing even if `state` alone is applied, as with a schedule."""
         ended = self._run([state])
         return ended is not None and any(rest.is_restless for rest in ended.rests)
 
     def states_wrong_alone(self) -> list[Content]:
-        """Return the states that calm runs so far have found to be wrong alone."""
+        """Return the states for which runs so far have found complaints even alone."""
         return list(self._failing)
 
     def wrong(self, walk: Walk) -> tuple[Walk, list[str]]:
-        """Return the shortest beginning of a sequence that ends in a fault, with its faults; empty if there is none.
+        """Return the shortest beginning of a sequence that ends wrong, and its complaints; both empty if there is none.
 
-        States that the server refuses are left out. A state that is faulty by itself is not looked at.
+        States that the server refuses are left out. A state that is wrong even alone is not compared.
         """
         is_known = json.encode(walk) in self._ended
         ended = self._run(walk)
@@ -170,7 +171,9 @@ class Judge:
 
 
 def may_stay(name: Name, found: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether objects of an earlier state may stay: claims, because of their data, and finished work."""
+    """Return whether objects of an earlier state may stay: persistent volume claims, for their data, and finished Jobs
+    and pods.
+    """
     if name.resource == "persistentvolumeclaims":
         return True
     return name.resource in _FINISHED and all(_is_finished(name.resource, each.get("status") or {}) for each in found)
@@ -182,7 +185,7 @@ def _is_finished(resource: str, status: Mapping[str, Any]) -> bool:
 
 
 def plan_of(primary: Primary, walk: Walk) -> StateSequence:
-    """Return the plan that declares some states."""
+    """Return the plan that declares the given states."""
     patches: list[Mapping[str, Any] | None] = []
     before: Content = primary.states[0]
     for state in walk:
@@ -192,7 +195,7 @@ def plan_of(primary: Primary, walk: Walk) -> StateSequence:
 
 
 def walk_of(primary: Primary, plan: StateSequence) -> list[Content | None]:
-    """Return the states that a plan declares."""
+    """Return the states that a plan declares; None for each deletion."""
     walk: list[Content | None] = []
     before: Content = primary.states[0]
     for patch in plan.patches:
@@ -202,7 +205,7 @@ def walk_of(primary: Primary, plan: StateSequence) -> list[Content | None]:
 
 
 def finding(primary: Primary, walk: Walk, wrong: Sequence[str]) -> Finding:
-    """Return a finding that tells the states as patches, and what is wrong after the last."""
+    """Return a finding with the states as patches and the complaints after the last one."""
     plan = plan_of(primary, walk)
     told = [f"{number}. declared: {_told(patch, number)}" for number, patch in enumerate(plan.patches, 1)]
     return Finding(plan, [*told, *wrong])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws sequences of declared states with hypothesis, and has it shrink one that fails.
+"""Draws sequences of declared states with hypothesis, which also shrinks a sequence that fails.
 
 Importing this module needs hypothesis.
 """
@@ -22,7 +22,7 @@ from controller_runtime.testing.strategies import values_of
 T = TypeVar("T")
 
 SEQUENCES = 60
-"""The number of sequences of one object that are drawn, unless the budget ends first."""
+"""The number of sequences to draw for one object, unless the time is over before."""
 
 _LONGEST = 4  # states after the first of a sequence
 _MOST_FIELDS = 4  # optional fields of one drawn object
@@ -30,16 +30,16 @@ _MOVES = ("near", "near", "near", "back", "near the story's", "valid", "gone")
 
 
 def search(primary: Primary, judge: Judge, *, sequences: int = SEQUENCES, chosen: int = 0) -> Iterator[Finding]:
-    """Yield what is wrong with sequences of one object, each finding shrunk: at most two.
+    """Yield the findings for sequences of one object, each shrunk: at most two.
 
     The first is an end that depends on more than the last state. The second is a state that the program cannot carry
-    out even alone. Such states do not hide the first, since sequences that end in one are not judged.
+    out even alone. Such states do not hide the first, because sequences that end in one are not judged.
 
     Args:
         primary: The object.
         judge: Runs and judges sequences.
-        sequences: How many to draw.
-        chosen: The seed, which determines them.
+        sequences: The number of sequences to draw.
+        chosen: The seed of the draw.
     """
     walks = _walks(primary)
     walk = _smallest(walks, lambda each: bool(judge.wrong(each)[1]), sequences, chosen)

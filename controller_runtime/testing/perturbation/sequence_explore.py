@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tries sequences of states for the objects of a story that a calm run has recorded."""
+"""Tries sequences of states for the objects of a test that its unperturbed run has recorded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.perturbation import Name
 
 Story = Callable[[EmbeddedCluster, Simulation], None]
-"""Acts as the user of a cluster whose manager runs."""
+"""Acts as the user of a cluster whose manager runs; called with the cluster and its simulation."""
 
 
 _HOST = SystemHost()  # a budget is in real time
@@ -30,13 +30,13 @@ _HOST = SystemHost()  # a budget is in real time
 
 @attrs.frozen
 class Explored:
-    """The results of the sequences of one story.
+    """The results of the sequences of one test.
 
     Attributes:
-        findings: The faults, at most two for each object.
-        possible: How many sequences were to be drawn.
-        run: How many different ones were run.
-        left: How many the budget left out.
+        findings: The findings, at most two for each object.
+        possible: The number of sequences that were to be drawn.
+        run: The number of different sequences that were run.
+        left: The number of sequences that were left out because the time was over.
     """
 
     findings: Sequence[Finding] = ()
@@ -46,13 +46,13 @@ class Explored:
 
 
 def explore(session: Session, seconds: float, *, sequences: int | None = None, seed: int = 0) -> Explored:
-    """Try sequences of states for each object that the story declares and a controller reconciles.
+    """Try sequences of states for each object that the test declares and a controller reconciles.
 
     Args:
-        session: The run of the story, which has ended; its plan may name the one sequence to run.
-        seconds: The budget for all objects, in real time.
-        sequences: How many to draw for each object; None for the usual number.
-        seed: Determines which.
+        session: The run of the test, which has ended; its plan may name the only sequence to run.
+        seconds: The budget for all objects, in real seconds.
+        sequences: The number of sequences to draw for each object; None for `SEQUENCES`.
+        seed: The seed of the draw.
 
     Raises:
         UsageError: hypothesis is not installed.
@@ -80,11 +80,11 @@ def explore(session: Session, seconds: float, *, sequences: int | None = None, s
 
 
 def failing_sequences(session: Session, seconds: float) -> Iterator[Sequence[str]]:
-    """Yield what is wrong with each sequence that fails; until the next, the plan of the session is that sequence.
+    """Yield the complaints of each failing sequence; meanwhile `session.plan` is that sequence.
 
     Args:
-        session: The run of the story, which has ended.
-        seconds: The budget, in real time.
+        session: The run of the test, which has ended.
+        seconds: The budget, in real seconds.
     """
     explored = explore(session, seconds)
     session.has_tried_sequences = explored.run > 0
@@ -102,15 +102,19 @@ def try_sequences(
     plan: StateSequence | None = None,
     **options: Any,
 ) -> Explored:
-    """Run a story calm, in this process and without pytest, and try sequences of states for its objects.
+    """Run a test function without a fault, in this process and without pytest, and try sequences of states for its
+    objects.
 
     Args:
         setup: Sets the manager up, as for `EmbeddedCluster.run`.
-        story: Acts as a user then.
-        sequences: How many to draw for each object; None for the usual number.
-        seed: Determines which.
+        story: Acts as the user afterwards.
+        sequences: The number of sequences to draw for each object; None for `SEQUENCES`.
+        seed: The seed of the draw.
         plan: The only sequence to run; None to draw them.
-        **options: Those of `EmbeddedCluster`.
+        **options: The options of `EmbeddedCluster`.
+
+    Raises:
+        UsageError: hypothesis is not installed.
     """
     former, session = ambient.session, Session(plan=plan)
     ambient.session = session

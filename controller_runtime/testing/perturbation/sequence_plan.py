@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of the pattern `sequence`, as reports and replay files hold it."""
+"""The plan of the pattern `sequence`, in the form for reports and replay files."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _REMEDY_ALONE = "refuse such a state in the schema, or report it in the status a
 
 @attrs.frozen
 class StateSequence:
-    """States of one object, declared one after another.
+    """States of one object that are declared one after another.
 
     Attributes:
-        name: The object; None until sequences of the story's objects have been drawn.
-        patches: The states, each as a merge patch of the one before, the first of the story's first one; None deletes
+        name: The object; None before sequences have been drawn.
+        patches: The states, each as a merge patch of the one before, the first of the test's first state; None deletes
             the object.
-        number: Its number among the sequences of an operator that is perturbed from outside, from 1; otherwise 0.
+        number: The number among the sequences of an operator that runs as a command, from 1; otherwise 0.
     """
 
     name: Name | None = None

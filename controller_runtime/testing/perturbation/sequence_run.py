@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of a sequence: a fresh cluster on a fresh simulation, where declared states are applied one after another."""
+"""One run of a sequence: states are applied one after another in a fresh cluster on a fresh simulation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from embedded_apiserver.perturbation import Name
 from embedded_apiserver.programs import Program
 
 Options = Mapping[str, Any]
-"""Arguments of `EmbeddedCluster` next to its host."""
+"""Arguments of `EmbeddedCluster`, except its host."""
 
 _FIRST = 10.0
 _IDLE = 60.0
@@ -37,14 +37,14 @@ _APPLY = "application/apply-patch+yaml"
 
 @attrs.frozen
 class Rest:
-    """The world at rest after a declared state.
+    """The cluster at rest after a declared state.
 
     Attributes:
         declared: The number of the state in the sequence, from 0; -1 if nothing is declared.
         state: The objects.
-        requests: How many requests the manager sent in the last minute.
-        problems: The faults at rest that the states do not show: controllers with errors, changes that do not end.
-        is_restless: Whether objects went on changing.
+        requests: The number of requests that the manager sent in the last virtual minute.
+        problems: The faults that the objects do not show: controllers with errors, changes that do not end.
+        is_restless: True if objects went on changing.
     """
 
     declared: int
@@ -56,7 +56,7 @@ class Rest:
 
 @attrs.frozen
 class Ended:
-    """A run that has ended.
+    """The result of a run.
 
     Attributes:
         rests: One for each state that the server accepted; one if there are no states.
@@ -74,9 +74,9 @@ class Stage:
     Attributes:
         setup: Sets the manager up.
         options: The options of the cluster.
-        seed: Of the simulations.
-        lines: The outsides that it calls, which begin again in each run.
-        programs: The programs of containers on it.
+        seed: The seed of the simulations.
+        lines: The connections to fakes of outside services, which have their initial states in each run.
+        programs: The programs of containers in the cluster, as `EmbeddedCluster.programs`.
     """
 
     setup: Setup
@@ -86,9 +86,13 @@ class Stage:
     programs: Mapping[str, Program] = attrs.field(factory=dict)
 
     def run(self, primary: Primary, states: Sequence[Content | None]) -> Ended:
-        """Declare states of one object, each after the world has come to rest; None deletes the object.
+        """Declare states of one object, each once nothing changes after the one before.
 
-        A state that the server refuses is passed over. Without states, the world before the object is the only rest.
+        A state that the server refuses is skipped. Without states, the only rest is the one before the object exists.
+
+        Args:
+            primary: The object.
+            states: The states; None deletes the object.
         """
         rests: list[Rest] = []
         try:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The declared states that are one change away from another one, within a structural schema.
+"""The declared states that differ from another state by one change, within a structural schema.
 
 Where the schema says nothing, as for built-in kinds and below `x-kubernetes-preserve-unknown-fields`, the changes
-follow from the values that are there.
+follow from the present values.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _COUNTED = re.compile(r"(\d{1,9})(\D.*|)", re.DOTALL)
 def neighbours(schema: Schema, state: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
     """Return the states that differ from `state` by one change: one field, or one element of a list or a map.
 
-    Numbers go to their bounds and up and down by one, optional fields are set and unset, elements are added, removed
-    and reversed. Rules in CEL and keys of lists are not looked at, so a server may refuse some of them.
+    Numbers are set to their bounds, and up and down by one step; optional fields are set and unset; elements are added,
+    removed and reversed. CEL rules and keys of lists are ignored, so a server may refuse some of the states.
 
     Args:
         schema: The schema of `state`.
@@ -50,11 +50,11 @@ def neighbours(schema: Schema, state: Mapping[str, Any]) -> Sequence[dict[str, A
 
 
 def examples(schema: Schema, depth: int = 0) -> list[Any]:
-    """Return values for a field that is not set, the simplest first; none if there is no telling what would be valid.
+    """Return values for a field that is not set, the simplest first; empty if no value is known to be valid.
 
     Args:
         schema: The schema of the field.
-        depth: How many made-up objects it is in.
+        depth: The number of made-up objects that contain the field.
     """
     given = [schema["default"]] if "default" in schema else []
     if "enum" in schema:

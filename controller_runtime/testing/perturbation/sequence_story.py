@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objects that a story declares and a controller reconciles, found in the record of a calm run."""
+"""The objects that a test declares and a controller reconciles, found in the record of an unperturbed run."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _REPORTED = frozenset(
 
 @attrs.frozen(eq=False)
 class Primary:
-    """An object whose states a sequence declares.
+    """An object whose states are varied by a sequence.
 
     Attributes:
-        kind: Its kind.
-        namespace: Its namespace; empty if it has none.
-        name: Its name.
-        metadata: The labels and annotations that the story declares first; they stay as they are.
-        states: The states that the story declares, in order, at least one.
-        others: The story's writes of other objects, in order, without deletions.
+        kind: The kind.
+        namespace: The namespace; empty if the kind is cluster-scoped.
+        name: The name.
+        metadata: The labels and annotations that the test declares first; they stay the same.
+        states: The states that the test declares, in order, at least one.
+        others: The test's writes of other objects, in order, without deletions.
     """
 
     kind: Kind
@@ -55,7 +55,7 @@ class Primary:
 
     @property
     def target(self) -> Name:
-        """The name by which records and reports call it."""
+        """The name of the object in records and reports."""
         return Name(self.kind.resource, f"{self.namespace}/{self.name}" if self.namespace else self.name)
 
     @property
@@ -67,7 +67,7 @@ class Primary:
 
     @property
     def schema(self) -> Schema:
-        """The schema of its states; empty for a built-in kind, whose states follow from the story's."""
+        """The schema of the object's states; empty for a built-in kind, whose states are derived from the test's."""
         if self.kind.definition is None:
             return {}
         structure: Schema = self.kind.definition.structure
@@ -77,7 +77,9 @@ class Primary:
 
 
 def own_resources(controllers: Iterable[Controller]) -> set[str]:
-    """Return the resources whose changes are mapped to requests for the object itself."""
+    """Return the resources that controllers reconcile themselves: a change of an object leads to a request for that
+    object.
+    """
     return {
         _resource_name(source)
         for controller in controllers
@@ -92,12 +94,12 @@ def _resource_name(source: Watch) -> str:
 
 
 def primaries(kinds: Kinds, story: Sequence[Told], own: Collection[str]) -> list[Primary]:
-    """Return the objects that a story declares and a controller reconciles, in the order of their creation.
+    """Return the objects that a test declares and a controller reconciles, in the order of their creation.
 
     Args:
-        kinds: The kinds of the server, with those that the story defines.
-        story: The story.
-        own: The resources that controllers reconcile; see `own_resources`.
+        kinds: The kinds of the server, including those that the test defines.
+        story: The actions of the test.
+        own: The resources that controllers reconcile, by `own_resources`.
     """
     writes = [(told.request, route) for told in story if told.request and (route := _route_of(kinds, told.request))]
     declared: dict[tuple[str, str, str], tuple[Route, Mapping[str, Any], list[Content]]] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server as the manager sees it: it counts the manager's writes, and carries out the plan of the run."""
+"""The server as the manager sees it: it counts the manager's writes, and applies the fault of the run."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from embedded_apiserver.perturbation import Answer, Gate, PerturbedServer, Write
 
 
 class ManagersServer(PerturbedServer):
-    """The handler between the manager and its server.
+    """Stands between the manager and its server.
 
     Args:
         server: The server.
-        acting: Called with the number of a write, with a function that carries it out and returns its answer.
+        acting: Called with the number of a write and a function that carries it out; returns the answer of that
+            function.
         crash: Ends the manager.
 
     Attributes:
-        sent: The writes so far, and the calls to outsides among them.
-        gate: The gate of watches; None lets all pass.
+        sent: The manager's writes so far, and its calls to outside services among them.
+        gate: Holds back the events of watches; None if no event is held back.
         crash_at: The number of the write at which the manager ends, and whether it is carried out; None for none.
 
     Threads: those of a simulation, which run one at a time.
@@ -39,7 +40,7 @@ class ManagersServer(PerturbedServer):
 
     @property
     def gate(self) -> Gate | None:
-        """The gate of watches; None lets all pass."""
+        """The gate that holds back the events of watches; None if no event is held back."""
         return self.filter if isinstance(self.filter, Gate) else None
 
     @gate.setter
@@ -47,7 +48,7 @@ class ManagersServer(PerturbedServer):
         self.filter = gate
 
     def count(self, method: str, target: str) -> int:
-        """Note a write, or a call to an outside service, and return its number."""
+        """Record a write or a call to an outside service, and return its number, from 1."""
         self.sent.append(Sent(len(self.sent) + 1, method, target))
         return len(self.sent)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of a test with at most one perturbation: it records, perturbs, and waits until the world is at rest."""
+"""One run of a test with at most one fault: it records, applies the fault, and waits until the cluster is at rest."""
 
 from __future__ import annotations
 
@@ -29,19 +29,21 @@ from controller_runtime.testing.simulation.simulation import SimulatedHost
 from embedded_apiserver import APIServer, Change, History
 
 KEPT = History(changes=1_000_000, age=1e9)
-"""The history of a server whose past states may be shown: all of it."""
+"""The history of a server whose past states may be shown: it keeps all changes."""
 
 
 def never_rests(hang: Hang) -> str:
-    """Return the complaint that no thread can go on, or that they never stop."""
+    """Return the complaint that a run never comes to rest, because threads are deadlocked or never stop."""
     return f"it never comes to rest: {str(hang).partition(chr(10))[0]}"
 
 
 class Perturbed(Judged, Managed, Protocol):
-    """The cluster of a test, which an `EmbeddedCluster` is; it imports this module, so it is not named here."""
+    """The cluster of a test, as far as a run uses it; `EmbeddedCluster` imports this module, so it cannot be named
+    here.
+    """
 
     def raise_panics(self) -> None:
-        """Raise an error if reconciles raised unexpected ones."""
+        """Raise `ReconcilesPanicked` if any reconcile raised an unexpected error."""
 
 
 class _Attached(NamedTuple):
@@ -59,15 +61,15 @@ class _Attached(NamedTuple):
 
 
 class Session:
-    """One run.
+    """One run of a test, with or without a fault.
 
     Args:
-        baseline: The results of the calm runs; None if this is one.
-        plan: The perturbation; None for a calm run.
-        seed: Is added to the seed of the fixture `simulation`.
+        baseline: The results of the unperturbed runs; None if this is one.
+        plan: The fault; None for an unperturbed run.
+        seed: A number to be added to the seed of the fixture `simulation`.
         dwell: Virtual seconds by which each rest is longer.
-        told: The story to tell in place of the test's own, from the start of the manager on; None for the test's.
-        kept: The numbers of the parts of the test's story of which `told` is made.
+        told: The actions to repeat in place of the test's code, from the start of the manager on; None to run the code.
+        kept: The numbers of the test's actions that `told` consists of; None for all.
 
     Attributes:
         run: The record of this run.
@@ -75,9 +77,9 @@ class Session:
         plan: As given.
         seed: As given.
         kept: As given.
-        refusal: Why the test cannot be perturbed; empty if it can.
-        has_tried_sequences: Whether sequences of states were tried, which is all that the pattern `sequence` does.
-        verdict: The judgement of the run; None until it was judged.
+        refusal: The reason why the test cannot be perturbed; empty if it can.
+        has_tried_sequences: True if sequences of states were tried, as for the pattern `sequence`.
+        verdict: The judgement of the run; None before it is judged.
 
     Threads: those of a simulation, which run one at a time.
     """
@@ -114,28 +116,34 @@ class Session:
 
     @property
     def phase(self) -> Phase:
-        """The phase of the plan."""
+        """The phase of the fault."""
         return NotYet() if self._at is None else self._at.striker.phase
 
     @property
     def fired(self) -> bool:
-        """True once the perturbation has happened."""
+        """True once the fault has happened."""
         return self.phase.happened or self.has_tried_sequences
 
     @property
     def is_void(self) -> bool:
-        """True if the plan cannot be carried out to its end."""
+        """True if the fault cannot happen completely."""
         return isinstance(self.phase, Void)
 
     # Called by `EmbeddedCluster`.
 
     @property
     def history(self) -> History:
-        """The history of the server: all of it, since past states may be shown."""
+        """The history for the server, which keeps all changes because past states may be shown."""
         return KEPT
 
     def attach(self, cluster: Perturbed, server: APIServer, host: SimulatedHost) -> ManagersServer:
-        """Begin to observe a cluster; return the server as its manager sees it."""
+        """Begin to observe a cluster, and return the server for its manager.
+
+        Args:
+            cluster: The cluster.
+            server: The server of the cluster.
+            host: The simulated host of the manager.
+        """
         simulation = host.simulation
         recorder, waits = Recorder(self.run, server, simulation.scheduler), OwnWaits(simulation)
         seen = ManagersServer(
@@ -152,30 +160,36 @@ class Session:
 
     @property
     def calls(self) -> Observer:
-        """The observer of calls to outsides."""
+        """The observer of calls to outside services; one that records nothing before the test has made a cluster."""
         return Observer() if self._at is None else self._at.calls
 
     def manages(self, manager: Manager) -> None:
-        """Note a manager of the cluster, whose views tell what they read; only a calm run needs that."""
+        """Record a manager of the cluster in an unperturbed run, because its views show which fields are read."""
         if self.baseline is None:
             self._managers.append(manager)
 
     def starts(self) -> None:
-        """Note that the manager starts; the story can be repeated from here on."""
+        """Record that the manager starts; the test's actions can be repeated from here on."""
         if self.run.prelude is None:
             self.run.prelude = len(self.run.story)
 
     def story(self, inner: Transport) -> Transport:
-        """Return the transport of the test's client, which records the story."""
+        """Return a transport for the test's client that records writes as actions of the test and passes requests to
+        `inner`.
+        """
         return StoryTransport(inner, self.tell)
 
     def refuse(self, reason: str) -> None:
-        """Note why the test cannot be perturbed; the first reason is kept."""
+        """Record the reason why the test cannot be perturbed; the first reason is kept."""
         where = caller()
         self.refusal = self.refusal or (f"{where}: {reason}" if where else reason)
 
     def takes_part(self, name: str) -> None:
-        """Note that the test takes a part of the manager, which is another one after a restart."""
+        """Refuse to perturb the test because it uses a part of the manager, which a restart would replace.
+
+        Args:
+            name: The attribute of the cluster that the test uses.
+        """
         if self._at is not None and not self._at.waits.is_own and self._at.recorder.is_in_test:
             taken = f"it takes the cluster's {name}, which is another one after a restart; see cluster.run(setup)"
             self.refuse("it ends the manager itself" if name == "end" else taken)
@@ -183,17 +197,25 @@ class Session:
     # The test.
 
     def enter_fixtures(self) -> None:
-        """Note that the fixtures of a test come first; a story cannot be left in them."""
+        """Record that the fixtures of a test run first; their code is always run to its end."""
         self._is_in_fixtures = True
 
     def enter_test(self) -> None:
-        """Note that the body of a test begins; the steps of its fixtures are not played again."""
+        """Record that the body of a test begins; the actions of its fixtures are not repeated."""
         self._is_in_fixtures = False
         if self.run.prelude is not None:
             self.run.prelude = len(self.run.story)
 
     def tell(self, request: HTTPRequest, carry_out: Callable[[], HTTPResponse]) -> HTTPResponse:
-        """Record a step of the story, and carry it out."""
+        """Record a write of the test's user as an action of the test, and carry it out.
+
+        Args:
+            request: The write.
+            carry_out: Sends the write and returns the answer.
+
+        Raises:
+            StoryLeft: The test's code must not continue; `leave_story` carries out the remaining actions.
+        """
         at = self._at
         if at is None or at.waits.is_own or not at.recorder.is_in_test:
             return carry_out()
@@ -204,7 +226,7 @@ class Session:
         return answer
 
     def leave_story(self) -> None:
-        """Carry out the steps that the given story or the calm run still has, after the test function has ended."""
+        """Carry out the remaining recorded actions after the code of the test has ended with `StoryLeft`."""
         assert self._at is not None, "only a cluster raises StoryLeft"
         simulation, retelling = self._at.simulation, self._at.retelling
         if (story := self._told) is not None:
@@ -219,18 +241,22 @@ class Session:
         retelling.rest(self.baseline.run.story, self._at.resting.rest)
 
     def fail(self, failure: str, *, is_check: bool) -> None:
-        """Note the error that ended the test.
+        """Record the error that ended the test.
 
         Args:
-            failure: Its text.
-            is_check: Whether a check of the test has failed; otherwise an act could not be done, so that the world
-                cannot be where it would be after that act.
+            failure: The text of the error.
+            is_check: True if a check failed; False if an action was impossible, so that the expected state is
+                unreachable.
         """
         self.run.failures.append(failure)
         self.run.is_whole = self.run.is_whole and is_check
 
     def finish(self) -> None:
-        """Wait for the end, and record what the world is like then; after an early end, only that there was one."""
+        """Wait for the end of the run and record the state; if the test ended early, record only that.
+
+        Raises:
+            Hang: An unperturbed run never comes to rest.
+        """
         at = self._at
         if at is None:
             return

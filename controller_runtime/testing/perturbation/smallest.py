@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the smallest story that still fails under a plan, by leaving steps out one after the other."""
+"""Finds the fewest actions of a test with which a plan still fails, by leaving out one step after another."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from controller_runtime.testing.perturbation.unseen import other_orders, parts_i
 
 MOST_STORIES = 12
 MOST_PLANS = 6
-"""How many shorter stories are tried, and of each how many plans; each is one run of the test."""
+"""The most shorter tests that are tried, and the most plans for each; each needs one run."""
 
 MOST_SECONDS = 10.0
-"""Real seconds after which no further story is tried."""
+"""Real seconds after which no shorter test is tried."""
 
 
 @attrs.frozen
 class Case:
-    """A story and a plan under which it fails.
+    """A plan, which is one fault at one point, and the actions of a test with which it fails.
 
     Attributes:
-        calm: The results of its calm runs.
+        calm: The results of the unperturbed runs with these actions.
         plan: The plan.
-        kept: The numbers of the parts of the test's story that are played; None for all of it.
+        kept: The numbers of the test's actions that are played; None for all.
     """
 
     calm: Baseline
@@ -37,21 +37,26 @@ class Case:
     kept: tuple[int, ...] | None = None
 
     def session(self, whole: Run) -> Session:
-        """Return the run in which the plan strikes."""
+        """Return the run with the fault of the plan.
+
+        Args:
+            whole: The first unperturbed run of the whole test.
+        """
         return Session(baseline=self.calm, plan=self.plan, told=parts(whole, self.kept), kept=self.kept)
 
     def expecting(self, calm: Baseline) -> Case:
-        """Return the case with the results of more calm runs of the whole story."""
+        """Return this case with the results of more unperturbed runs of the whole test."""
         expected = calm if self.kept is None else calm.shorter(self.calm.run)
         others = [calm.shorter(each.run) for each in self.calm.others]
         return attrs.evolve(self, calm=attrs.evolve(expected, others=others))
 
     def or_else(self, whole: Run, passes: Callable[[Session], bool]) -> Case:
-        """Return the case with the results of the stories that a program under the plan cannot tell from this one.
+        """Return this case, with the results of the action orders that a program cannot tell apart under the plan as
+        correct.
 
         Args:
-            whole: The first calm run of the whole story.
-            passes: Runs a session, and returns whether it passed.
+            whole: The first unperturbed run of the whole test.
+            passes: Called with a session; runs it, and returns whether it passed.
         """
         runs = []
         calm = self.calm.run
@@ -64,18 +69,18 @@ class Case:
 
 
 def parts(whole: Run, kept: Sequence[int] | None) -> list[Told] | None:
-    """Return some parts of a run's story, by their numbers from the start of the manager on."""
+    """Return actions of a run by their numbers, counted from the start of the manager; None if `kept` is None."""
     story = whole.story[whole.prelude or 0 :]
     return None if kept is None else [story[at] for at in kept if at < len(story)]
 
 
 def smallest(case: Case, passes: Callable[[Session], bool], clock: Callable[[], float]) -> Case:
-    """Return a case with as few steps as could be found; the given one if none can be left out.
+    """Return a case with as few steps as could be found; the given one if no step can be left out.
 
     Args:
-        case: A case whose story is the whole one of the test.
-        passes: Runs a session, and returns whether it passed.
-        clock: Real seconds.
+        case: A case with all actions of the test.
+        passes: Called with a session; runs it, and returns whether it passed.
+        clock: Returns real seconds.
     """
     whole = case.calm.run
     if not whole.is_retellable:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the state of the world: what has been written since a run began, decoded again only when it has changed."""
+"""Reads the objects that were written since a run began; they are decoded again only after a change."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from embedded_apiserver.perturbation import Name, name_of
 
 
 class States:
-    """Reads the states of one server. An object that was there before and has not changed is left out.
+    """Reads the states of one server. An object that has not changed since the beginning of the run is left out.
 
     Args:
         server: The server.
 
     Attributes:
-        first: The server's version when the run began.
+        first: The server's resourceVersion when the run began.
 
     Threads: those of a simulation, which run one at a time.
     """
@@ -31,7 +31,7 @@ class States:
         self._last: State = {}
 
     def note(self, resource: str, change: Change) -> None:
-        """Take note of a write."""
+        """Record that an object of a resource has changed."""
         if resource.partition(".")[0] in LEFT_OUT:
             return
         self._touched[resource] = None
@@ -39,7 +39,7 @@ class States:
             self._deleted[name_of(resource, change.old.decode()["metadata"])] = None
 
     def present(self) -> State:
-        """Return the present state; do not change it."""
+        """Return the present state; do not modify it."""
         if self._storage.version != self._read_at:
             self._read_at = self._storage.version
             self._last = self._read()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carries out the plan of one run at its point of the story."""
+"""Applies the fault of one run when its point is reached."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from controller_runtime.testing.simulation.simulation import SimulatedHost
 from embedded_apiserver.perturbation import Gate, Past
 
 LATE = 3.0
-"""Virtual seconds for which a restart is shown an old state, so that other controllers act on what comes of it."""
+"""Virtual seconds for which a restarted manager is shown an old state, so that other controllers act on its effects."""
 
 AWAY = 1.0
-"""Virtual seconds from a crash to the start of the next manager, in which other controllers go on."""
+"""Virtual seconds from a crash to the start of the next manager, in which other controllers continue."""
 
 
 class Managed(Protocol):
-    """The cluster of a manager."""
+    """The cluster of a manager that can be restarted."""
 
     def kill(self) -> None:
-        """End the manager."""
+        """End the manager, as a crash does."""
 
     def restart(self) -> None:
-        """Begin another one."""
+        """End the manager if it runs, and start a new one."""
 
 
 class Striker:
-    """Carries out one plan.
+    """Applies the fault of one plan.
 
     Args:
-        plan: The plan; None for a calm run.
-        cluster: Its manager ends and begins again.
+        plan: The plan; None for a run without a fault.
+        cluster: The cluster, whose manager is ended and started again.
         seen: The server as the manager sees it.
-        first: The server's version when the run began.
+        first: The server's resourceVersion when the run began.
         host: The server's host.
         waits: Lets time pass.
 
     Attributes:
-        phase: How far the plan has come.
+        phase: The phase of the fault.
 
     Threads: those of a simulation, which run one at a time.
     """
@@ -73,21 +73,29 @@ class Striker:
 
     @property
     def is_withholding(self) -> bool:
-        """True while a change waits at the gate, or will, so that the program cannot be where it would be."""
+        """True while changes are hidden from the manager, or will be, so that the program cannot reach the expected
+        state.
+        """
         return isinstance(self.phase, Holding) and self.phase.gate.holds
 
     @property
     def has_diverted_a_call(self) -> bool:
-        """True once a call to an outside service went another way than usual."""
+        """True once a call to an outside service had its fault."""
         return isinstance(self._plan, OutsideFault) and self.phase.happened
 
     @property
     def leaves_the_story(self) -> bool:
-        """True if the test cannot go on: the change that follows the missed one is a later step of the story."""
+        """True if the test's code must not continue: a later step of it makes the change that follows the hidden
+        one.
+        """
         return isinstance(self._plan, Missed) and self._plan.by_story and self.is_withholding
 
     def at_rest(self, rest: int) -> None:
-        """Carry the plan out if it is for this rest, or has waited for one."""
+        """Apply a fault that belongs to this rest, or show the changes that were hidden until a rest.
+
+        Args:
+            rest: The number of the rest, from 0.
+        """
         match self._plan:
             case Restart(at) if at == rest:
                 self._restart()
@@ -105,20 +113,22 @@ class Striker:
             self._waits.advance(AWAY)
 
     def open(self) -> None:
-        """Let late changes come, if there are any; they have been late until the rest of the world was at rest."""
+        """Show hidden changes, if there are any, and wait until all threads are blocked."""
         if isinstance(self.phase, Holding) and self.phase.gate.holds:
             self._pass(self.phase.gate)
             self._waits.settle()
 
     def landed(self, change: Landed) -> None:
-        """End the watches with 410 once the change after the missed one has come, so that only this one is seen."""
+        """Handle a change: if it follows the hidden one of a `Missed` plan, end the watches with status 410, so that
+        the manager sees only the later state.
+        """
         match self._plan, self.phase:
             case Missed(name, version, _), Holding(gate) if name == change.name and change.version > version:
                 if gate.holds:
                     self._pass(gate, expires=True)
 
     def course(self, number: int) -> Course:
-        """Return how the manager's call of this number goes."""
+        """Return how the manager's call to an outside service with this number goes."""
         if self._seen.crash_at is not None and self._seen.crash_at[0] == number:
             return ENDS_AFTER if self._seen.crash_at[1] else ENDS_BEFORE
         match self._plan:
@@ -129,22 +139,22 @@ class Striker:
                 return AS_USUAL
 
     def end_program(self) -> None:
-        """End the manager, from one of its own threads, and have another one start."""
+        """End the manager, called on one of its own threads, and start another one after `AWAY` seconds."""
         self._host.spawn("perturbation", self.crash)
 
     def crash(self) -> None:
-        """End the manager, from a thread of the server, and have another thread start a new one."""
+        """End the manager, called on a thread of the server, and start another one after `AWAY` seconds."""
         self.phase = Away()
         self._seen.crash_at = None
         self._cluster.kill()
         self._host.spawn("perturbation", self._come_back)
 
     def story_is_over(self) -> None:
-        """Inject no further fault of the plan, because the last step of the story is over."""
+        """Cause no further crash, because the last step of the test is over."""
         self._seen.crash_at = None
 
     def cannot(self, reason: str) -> None:
-        """Note that the plan cannot be carried out to its end."""
+        """Record the reason why the fault cannot happen completely; the run is then not judged."""
         self.phase = Void(reason)
 
     def _hold(self, gate: Gate, *, happened: bool = False) -> None:

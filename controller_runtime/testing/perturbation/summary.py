@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of perturbed tests, each and together, in lines for a terminal."""
+"""The results of perturbed tests, each and in total, as lines for a terminal."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import attrs
 
 @attrs.define
 class Summary:
-    """The results of one test.
+    """The results of one test and its plans, which are one fault at one point each.
 
     Attributes:
-        nodeid: The test.
-        refusal: Why it was not perturbed; empty if it was.
-        possible: How many plans there are.
-        pruned: How many were left out, because others show the same.
-        run: How many were run.
-        void: How many of them could not be carried out to the end.
-        unjudged: How many showed nothing, because too little could be compared.
-        failed: How many failed.
-        left: How many the budget left out.
-        seconds: Real seconds for all of its runs.
-        not_compared: The values that were not compared, in one line; empty if all were.
+        nodeid: The nodeid of the test.
+        refusal: The reason why the test was not perturbed; empty if it was.
+        possible: The number of possible plans.
+        pruned: The number of plans left out because others show the same.
+        run: The number of plans that were run.
+        void: The number of these whose fault could not happen.
+        unjudged: The number of these that were not judged because too little could be compared.
+        failed: The number of these that failed.
+        left: The number of plans that were left out by the budget.
+        seconds: Real seconds for all runs.
+        not_compared: One line about the values that were not compared; empty if all were.
     """
 
     nodeid: str
@@ -41,7 +41,7 @@ class Summary:
 
     @property
     def matters(self) -> bool:
-        """True if the reader has to know of this test: something failed, or was not tried."""
+        """True if the test should be shown: something failed, or was not tried or compared."""
         return bool(self.refusal or self.failed or self.left or self.unjudged or self.not_compared)
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class Summary:
 
 
 def total(summaries: Sequence[Summary]) -> str:
-    """Return the line for all tests together."""
+    """Return the line with the totals of all tests."""
     perturbed = [each for each in summaries if not each.refusal]
     whole = Summary("")
     for each in perturbed:
@@ -65,7 +65,7 @@ def total(summaries: Sequence[Summary]) -> str:
 
 
 def to_lists(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
-    """Return summaries as values that a worker of pytest-xdist can send."""
+    """Return summaries as plain values that a pytest-xdist worker can send."""
     return [attrs.asdict(each) for each in summaries]
 
 

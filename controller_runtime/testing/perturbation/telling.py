@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a run is recorded: the story by the transport of the test's client, changes by what they changed."""
+"""Records a run: the test's actions in the transport of its client, and changes with their changed fields."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from embedded_apiserver import Change
 from embedded_apiserver.perturbation import name_of
 
 Tell = Callable[[HTTPRequest, Callable[[], HTTPResponse]], HTTPResponse]
-"""Records a write, carries it out and returns its answer."""
+"""Called with a write and a function that carries it out; records the write, carries it out, and returns the answer."""
 
 
 class StoryTransport(TransportWrapper):
-    """The transport of the test's client: each write is a step of the story.
+    """The transport of the test's client: each write is recorded as an action of the test.
 
     Args:
         inner: Carries the requests.
-        tell: Records a step and carries it out.
+        tell: Called with each write and a function that carries it out; returns the answer.
 
     Threads: any.
     """
@@ -45,7 +45,16 @@ class StoryTransport(TransportWrapper):
 
 
 def landed_of(resource: str, change: Change, first: int, writer: tuple[str, int], step: int, phase: int) -> Landed:
-    """Return the record of a change."""
+    """Return the record of a change.
+
+    Args:
+        resource: The resource of the object.
+        change: The change.
+        first: The server's resourceVersion when the run began.
+        writer: The writer, and the number of its request or step.
+        step: The number of steps that the test had made.
+        phase: The number of steps and waits that the test had made.
+    """
     old = change.old.decode() if change.old is not None else None
     new = change.new.decode() if change.new is not None else None
     shown: Any = new or old
@@ -80,7 +89,7 @@ def _changed(old: Any, new: Any, path: str = "") -> list[str]:
 
 
 def unconditional(request: HTTPRequest) -> HTTPRequest:
-    """Return a step of a story without uids and versions, which differ in another run."""
+    """Return a write without uid, resourceVersion and preconditions, which differ in another run."""
     try:
         body = msgspec.json.decode(request.body) if request.body else None
     except msgspec.DecodeError:

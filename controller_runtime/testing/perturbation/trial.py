@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tries one program and one story in this process: calm, calm with another seed, and once under each plan."""
+"""Tries one program and one test function in this process: unperturbed, with other seeds, and once with each fault."""
 
 from __future__ import annotations
 
@@ -26,23 +26,27 @@ from controller_runtime.testing.simulation import Hang, Simulation
 from embedded_apiserver import APIServer
 
 Story = Callable[[EmbeddedCluster, Simulation], None]
-"""Acts as the users of a cluster whose manager runs. Its asserts are judged too."""
+"""Acts as the users of a cluster whose manager runs; called with the cluster and its simulation. Its asserts count,
+too.
+"""
 
 Beside = Callable[[Host, APIServer], AbstractContextManager[Any]]
-"""Parts of the cluster that run on the server's host next to the manager and outlive it; entered before it starts."""
+"""Makes a context manager with other parts of the cluster, given the server's host and the server. It is entered before
+the manager starts, and left after the manager has ended.
+"""
 
 
 class CalmRunFailed(AssertionError):
-    """The story fails, or cannot be perturbed, before anything is perturbed."""
+    """The test fails without any fault, or cannot be perturbed."""
 
 
 @attrs.frozen
 class Finding:
-    """A plan under which the program went wrong.
+    """A plan under which the program had wrong effects.
 
     Attributes:
-        plan: The plan.
-        complaints: The faults, the most telling first.
+        plan: The plan, which is one fault at one point.
+        complaints: The wrong effects, the most telling first.
     """
 
     plan: Plan
@@ -51,16 +55,16 @@ class Finding:
 
 @attrs.frozen
 class Outcome:
-    """The results of one program.
+    """The results for one program.
 
     Attributes:
-        findings: The plans under which it went wrong.
-        possible: How many plans there are.
-        planned: How many of them are left without those that show the same as others.
-        run: How many were run.
-        void: How many of these could not happen.
-        unjudged: How many showed nothing, because too little could be compared.
-        not_compared: The values that were not compared, in one line; empty if all were.
+        findings: The plans under which it had wrong effects.
+        possible: The number of possible plans.
+        planned: The number of these without the ones that show the same as others.
+        run: The number of plans that were run.
+        void: The number of these whose fault could not happen.
+        unjudged: The number of these that were not judged because too little could be compared.
+        not_compared: One line about the values that were not compared; empty if all were.
     """
 
     findings: Sequence[Finding]
@@ -83,20 +87,20 @@ def perturb(
     until_found: bool = False,
     **options: Any,
 ) -> Outcome:
-    """Run a story calm, and then once under each plan.
+    """Run a test function without a fault, and then once for each plan, which is one fault at one point.
 
     Args:
-        setup: Sets the manager up, as for `EmbeddedCluster.run`; with an outside as a second argument if there is one.
-        story: Acts as the users once it runs.
-        patterns: The patterns to plan.
-        beside: Other parts of the cluster.
-        outside: Makes the fake of an outside service for each run.
+        setup: Sets the manager up, as for `EmbeddedCluster.run`; also gets the outside service if there is one.
+        story: Acts as the users afterwards.
+        patterns: The patterns of faults to try.
+        beside: Makes other parts of the cluster; None for none.
+        outside: Makes the fake of an outside service for each run; None for none.
         plans: The plans to run; None for all of `patterns`.
-        until_found: Return after the first finding.
-        **options: Those of `EmbeddedCluster`.
+        until_found: True to return after the first finding.
+        **options: The options of `EmbeddedCluster`.
 
     Raises:
-        CalmRunFailed: The story fails without a perturbation, or it cannot be perturbed.
+        CalmRunFailed: The test fails without a fault, or it cannot be perturbed.
     """
     trial = _Trial(setup, story, beside or (lambda host, server: nullcontext()), outside, options)
     calm = trial.learn()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The other stories that a program has seen if it missed a status: the worlds that they lead to are right, too.
+"""Other orders of a test's actions that a program has seen if it missed a status: their results are correct, too.
 
-The world that declarations lead to must not depend on whether one in between was seen. A status is another matter. A
-program that waits until something is ready, and then makes what it keeps, makes nothing if it sees only the status
-after that, and is right. So if the story without the missed status, or with it after a later step, leads to the same
-world when it is played without a perturbation, nothing is wrong with that world.
+The state that declared objects lead to must not depend on whether the program saw each version of them. A status is
+different: a program that waits until something is ready before it creates an object does not create it if it sees only
+the status after that, and is correct. So if the test without the missed status, or with it after a later step, leads to
+the same state in a run without a fault, that state is correct.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from controller_runtime.testing.perturbation.plans import Missed, Plan
 from controller_runtime.testing.perturbation.record import STORY, Landed, Run
 
 _MOVES = 3
-"""The most later steps after which the missed one is taken instead, each in a separate story."""
+"""The most later steps after which the missed step is placed instead, each in a separate run."""
 
 LEFT_OUT = 0
-"""Stands for a step that is left out."""
+"""The number in place of a step that is left out."""
 
 Order = tuple[int, ...]
-"""The numbers of a story's steps, from 1, in the order in which they are taken; `LEFT_OUT` stands for one left out."""
+"""The numbers of a test's steps, from 1, in the order in which they are made; `LEFT_OUT` in place of one left out."""
 
 
 def other_orders(plan: Plan, calm: Run, steps: int) -> Sequence[Order]:
-    """Return the orders of the steps of a story that a program under a plan cannot tell from their own one.
+    """Return the orders of a test's steps that a program cannot tell from the original order under a plan.
 
-    There are none if the change that is missed is not a status that the story wrote.
+    There are none if the missed change is not a status that the test wrote.
 
     Args:
         plan: The plan.
-        calm: The calm run in which it was found.
-        steps: How many steps the story has.
+        calm: The unperturbed run to which the plan refers.
+        steps: The number of steps of the test.
     """
     if not isinstance(plan, Missed):
         return ()
@@ -46,9 +46,9 @@ def other_orders(plan: Plan, calm: Run, steps: int) -> Sequence[Order]:
 
 
 def parts_in(order: Order, calm: Run) -> tuple[int, ...] | None:
-    """Return the numbers of a story's parts, from the start of the manager on, with its steps in another order.
+    """Return the numbers of a test's actions, from the start of the manager on, with its steps in another order.
 
-    None if a step that came before the manager started has another place, since that is not told again.
+    None if a step before the start of the manager would move, because those are not repeated.
     """
     acts = [at for at, told in enumerate(calm.story) if told.step is not None]
     moved = dict(zip(acts, order, strict=True))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets time pass for a perturbation itself, which is not part of the story."""
+"""Lets time pass for the framework itself, which is not recorded as a wait of the test."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class OwnWaits:
     """The waits and requests of a run that the test did not ask for.
 
     Args:
-        simulation: Its time.
+        simulation: The simulation, in which time advances.
 
     Attributes:
-        is_own: True while the run itself waits or writes, so that it is not part of the story.
+        is_own: True while the framework itself waits or writes, so that nothing is recorded as an action of the test.
 
     Threads: the simulation's root, which runs the test.
     """
@@ -27,7 +27,7 @@ class OwnWaits:
 
     @contextmanager
     def own(self) -> Iterator[None]:
-        """Take all waits and writes in the block for the run's own."""
+        """Count all waits and writes within the `with` block as those of the framework."""
         before, self.is_own = self.is_own, True
         try:
             yield
@@ -35,10 +35,10 @@ class OwnWaits:
             self.is_own = before
 
     def advance(self, seconds: float) -> None:
-        """Let virtual seconds pass, after all threads have to wait."""
+        """Wait until all threads are blocked, and then let virtual seconds pass."""
         with self.own():
             self._simulation.advance(seconds)
 
     def settle(self) -> None:
-        """Wait until all threads have to wait."""
+        """Wait until all threads are blocked."""
         self.advance(0.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state of all objects, without what differs between two runs of the same story: uids, versions and times.
+"""The state of all objects, without the values that differ between two runs of the same test: uids, versions and times.
 
 Events are left out: they are written at best effort, so a crash may lose or repeat them.
 """
@@ -33,15 +33,15 @@ _ALLOCATED = {
     "healthCheckNodePort": "<port>",
 }
 DELETED = "<deleted>"
-"""Stands in a state for an object that was there before the run began and has been deleted."""
+"""The value in a state for an object that existed before the run began and has been deleted."""
 
 
 State = Mapping[Name, Sequence[Any]]
-"""The objects of each name, simplified. Only generated names have more than one."""
+"""The simplified objects, by name. Only generated names have more than one object."""
 
 
 Values = frozenset[tuple[Name, str]]
-"""Values of objects, by their paths; an empty path stands for the whole object."""
+"""Values of objects, by name and path; an empty path stands for the whole object."""
 
 
 class Difference(NamedTuple):
@@ -49,9 +49,9 @@ class Difference(NamedTuple):
 
     Attributes:
         name: The object.
-        path: The way to the value, such as `spec.replicas`; empty if one of the states lacks the object.
+        path: The path to the value, such as `spec.replicas`; empty if one of the states lacks the object.
         calm: The value in the first state.
-        here: The value in the second.
+        here: The value in the second state.
     """
 
     name: Name
@@ -66,7 +66,7 @@ class Difference(NamedTuple):
 
 
 def simplified(found: Mapping[str, Iterable[Mapping[str, Any]]]) -> State:
-    """Return the state that objects, by their collections, are in."""
+    """Return the simplified state of objects, which are given by collection."""
     objects = [(resource, obj) for resource, group in found.items() for obj in group]
     aliases = _aliases(objects)
     state: dict[Name, list[Any]] = {}
@@ -78,11 +78,11 @@ def simplified(found: Mapping[str, Iterable[Mapping[str, Any]]]) -> State:
 
 
 def simplify(obj: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
-    """Return an object without what differs between two runs.
+    """Return an object without the values that differ between two runs.
 
     Args:
         obj: The object.
-        aliases: Texts that stand for uids and generated names.
+        aliases: Replacements for uids and generated names.
     """
     metadata = {field: value for field, value in obj["metadata"].items() if field not in _DROPPED}
     generation = obj["metadata"].get("generation")
@@ -94,17 +94,17 @@ def simplify(obj: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, An
 
 
 def plainly(value: Any) -> Any:
-    """Return a value of an outside service without what differs between two runs."""
+    """Return a value of an outside service without the parts that differ between two runs."""
     return _simplify(value, {}, None)
 
 
 def differences(calm: State, here: State, ignored: Values = frozenset()) -> list[Difference]:
-    """Return what differs between two states, in the order of the names.
+    """Return the differences between two states, sorted by name.
 
     Args:
         calm: The first state.
-        here: The second.
-        ignored: Names and paths that are not compared.
+        here: The second state.
+        ignored: The values that are not compared.
     """
     found: list[Difference] = []
     if calm == here:
@@ -116,12 +116,12 @@ def differences(calm: State, here: State, ignored: Values = frozenset()) -> list
 
 
 def varying(first: State, second: State) -> Values:
-    """Return the names and paths at which two calm runs differ, so that comparisons leave them out."""
+    """Return the values in which two unperturbed runs differ, so that comparisons ignore them."""
     return frozenset((each.name, each.path) for each in differences(first, second))
 
 
 def renamed(state: State, names: Mapping[Name, Name]) -> State:
-    """Return a state with other names of objects, also where objects name each other."""
+    """Return a state with objects renamed, also in the values by which objects refer to each other."""
     if not names:
         return state
     texts = {_text(old): _text(new) for old, new in names.items() if _text(old) != _text(new)}
@@ -140,13 +140,13 @@ def renamed(state: State, names: Mapping[Name, Name]) -> State:
 
 
 def counted(state: State, ignored: Values) -> tuple[int, int]:
-    """Return how many values a state has, and how many of them are ignored."""
+    """Return the number of values of a state, and the number of ignored ones."""
     paths = [(name, path) for name, several in state.items() for obj in several for path, _ in values(obj)]
     return len(paths), sum(_is_ignored(Difference(name, path, None, None), ignored) for name, path in paths)
 
 
 def values(obj: Any) -> Iterable[tuple[str, Any]]:
-    """Return the values of an object that have no parts, each with its path, such as `spec.containers.0.image`."""
+    """Return the values of an object without parts, each with its path, such as `spec.containers.0.image`."""
     return ((".".join(map(str, steps)), value) for steps, value in leaves(obj))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A running reconcile whose reads, times and requests are answered from an incident."""
+"""A running reconcile whose reads, times and requests are answered from an incident, which is a recorded reconcile."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _NEVER = 24 * 3600.0  # seconds after which a request that had no answer when th
 
 @attrs.frozen
 class Written:
-    """A request that changes something, as the present code sends it.
+    """A write that the present code sends.
 
     Attributes:
         request: The request.
-        is_recorded: Whether the recorded reconcile sent the same.
-        unknown: How many unknown reads came before it.
+        is_recorded: True if the recorded reconcile sent the same request.
+        unknown: The number of reads before this write that are not recorded.
     """
 
     request: HTTPRequest
@@ -44,19 +44,21 @@ class Written:
 
 
 class ReplayedAttempt:
-    """An `Attempt` that answers as an incident recorded it. Threads: those of its reconcile, in a simulation.
+    """An `Attempt` that answers from an incident, which is a recorded reconcile.
 
     Args:
         incident: The incident.
-        host: The host on which it runs; its time is virtual.
+        host: The host on which the reconcile runs, in virtual time.
         world: Answers requests that were not recorded.
 
     Attributes:
         reads: The reads and their results as text, in order.
-        writes: The requests that change something, in order.
+        writes: The writes, in order.
         unknown: The reads and answers that are not recorded.
-        lines: The lines that were logged.
+        lines: The log lines.
         unsent: The recorded requests that have not been sent yet.
+
+    Threads: those of its reconcile, in a simulation.
     """
 
     def __init__(self, incident: Incident, host: Host, world: World) -> None:
@@ -75,7 +77,9 @@ class ReplayedAttempt:
         self._condition = host.condition("replayed attempt")
 
     def get(self, resource: Any, key: ObjectKey, read: Callable[[ObjectKey], Cached | None]) -> Cached | None:
-        """See `Attempt.get`."""
+        """Return the recorded object of a cache for `key`; None if it had none, or if this is not recorded. See
+        `Attempt.get`.
+        """
         is_known, found = self._memory.get(_kind(resource), key)
         version = "absent" if found is None else f"at {found.resource_version}"
         self.reads.append(f"get {resource} {key}: {version if is_known else 'unknown'}")
@@ -84,7 +88,7 @@ class ReplayedAttempt:
         return found
 
     def select(self, resource: Any, verb: str, what: str, read: Callable[[], Sequence[Cached]]) -> Sequence[Cached]:
-        """See `Attempt.select`."""
+        """Return the recorded objects of a selection; empty if it is not recorded. See `Attempt.select`."""
         found = self._memory.select(_kind(resource), verb, what)
         told = f"{verb} {resource} {what}".rstrip()
         self.reads.append(f"{told}: {'unknown' if found is None else f'{len(found)} objects'}")
@@ -93,7 +97,9 @@ class ReplayedAttempt:
         return found or ()
 
     def ask(self, resource: Any, what: str, ask: Callable[[], T]) -> T:
-        """See `Attempt.ask`."""
+        """Return the recorded answer to a question about a cache; a harmless value if it is not recorded. See
+        `Attempt.ask`.
+        """
         series = self._memory.asks.get(place_of(_kind(resource), what))
         if series is not None:
             answer: Any = series.next()
@@ -106,7 +112,13 @@ class ReplayedAttempt:
         return answer  # type: ignore[no-any-return]
 
     def send(self, request: HTTPRequest, send: Callable[[], HTTPResponse]) -> HTTPResponse:
-        """See `Attempt.send`."""
+        """Return the recorded answer to a request, after the recorded time; `send` answers one that is not recorded.
+
+        See `Attempt.send`.
+
+        Raises:
+            ControllerRuntimeError: The recorded request failed with this error, or had no answer.
+        """
         known = next((step for step in self.unsent if is_same(step, request)), None)
         if request.method == "GET":
             self.reads.append(f"GET {request.path}: {'unknown' if known is None else known.status}")
@@ -124,11 +136,15 @@ class ReplayedAttempt:
         return response
 
     def stream(self, request: HTTPRequest) -> None:
-        """See `Attempt.stream`."""
+        """Record that a stream is opened, which is not in the record. See `Attempt.stream`."""
         self.unknown.append(f"the stream of {request.path}")
 
     def clock(self, name: str, ask: Callable[[], T]) -> T:
-        """See `Attempt.clock`. Seconds are moved to the origin of this host's clock; the wall clock's time is not."""
+        """Return the recorded time of a clock. See `Attempt.clock`.
+
+        Monotonic seconds are moved to the origin of this host's clock; the time of the wall clock is returned as
+        recorded.
+        """
         series = self._memory.times.get(name)
         if name == "now":
             at = self._incident.began + timedelta(seconds=self._host.monotonic() - self._began)
@@ -138,21 +154,21 @@ class ReplayedAttempt:
         return series.next() - self._incident.monotonic + self._began  # type: ignore[no-any-return]
 
     def chance(self) -> Random:
-        """See `Attempt.chance`."""
+        """Return a random number generator with the recorded seed. See `Attempt.chance`."""
         if not self._incident.seed and "random numbers of the host" not in self.unknown:
             self.unknown.append("random numbers of the host")
         return self._chance
 
     def state(self, name: str, snapshot: Callable[[], Any], restore: Callable[[Any], None]) -> None:
-        """See `Attempt.state`. A state that was not recorded is a new one's."""
+        """Restore the recorded state of a reconciler; leave it new if none is recorded. See `Attempt.state`."""
         if (value := self._states.pop(name, None)) is not None:
             restore(msgspec.json.decode(value))
 
     def note(self, reason: str) -> None:
-        """See `Attempt.note`."""
+        """Do nothing: a replay makes no record. See `Attempt.note`."""
 
     def log(self, level: str, logger: str, text: str) -> None:
-        """Note a line of the log."""
+        """Record a log line."""
         self.lines.append(Line(level, logger, text))
 
     def _live(self, request: HTTPRequest, send: Callable[[], HTTPResponse]) -> HTTPResponse:
@@ -168,14 +184,16 @@ class ReplayedAttempt:
 
 
 def is_same(step: Sent, request: HTTPRequest) -> bool:
-    """Return whether a request is the recorded one, whatever the order of its query and of the fields of its body."""
+    """Return whether a request equals the recorded one, regardless of the order of query parameters and of JSON
+    fields.
+    """
     if (step.method, step.path, sorted(step.query)) != (request.method, request.path, sorted(request.query)):
         return False
     return bool(document_of(bytes(step.body)) == document_of(request.body or b"null"))
 
 
 def document_of(body: bytes) -> Any:
-    """Return the document of a body, and of a body that is no JSON its bytes."""
+    """Return a body decoded from JSON; the body itself if it is not JSON."""
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

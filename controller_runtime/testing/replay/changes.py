@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The changes between what a record has and what the present code does, as lines that people can read and allow."""
+"""The differences between a record and the present code, as lines that people can read, and allow in a file."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _ABSENT = object()  # a field that is not there, beside one that is null
 
 
 def changes_of(replayed: Replayed) -> tuple[str, ...]:
-    """Return the changes of a replay that differs, each once, in order.
+    """Return the differences of a replay, each once, in order; empty if it does not differ.
 
-    A request that changes something is compared with the recorded one of the same method and path, and each field that
-    differs is a line: `PATCH configmaps: .metadata.annotations.size`. Names of objects are in no line, so records that
-    differ alike have equal lines.
+    A write is compared with the recorded one of the same method and path, and each field that differs is a line, such
+    as `PATCH configmaps: .metadata.annotations.size`. No line names an object, so records with the same differences
+    have equal lines.
     """
     found = [*_of_writes(replayed.unsent, replayed.writes)]
     if not is_same_end(replayed.incident.end, replayed.end):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what a replayed reconcile did with what was recorded, and decides the verdict."""
+"""Compares the effects of a replayed reconcile with the recorded ones, and decides the verdict."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from controller_runtime.testing.replay.attempt import Written
 
 
 class Verdict(enum.IntEnum):
-    """The verdict of a replay; its value is the exit status of the command."""
+    """The verdict of a replay; its value is the exit status of the command `replay`."""
 
     SAME = 0
     DIFFERS = 3
@@ -23,20 +23,20 @@ class Verdict(enum.IntEnum):
 
 @attrs.frozen(kw_only=True)
 class Replayed:
-    """The result of the present code with the answers of an incident.
+    """The result of running the present code with the answers of an incident, which is a recorded reconcile.
 
     Attributes:
         incident: The incident.
-        reads: Its reads and their results, as text.
-        writes: Its requests that change something.
-        unsent: Those that were recorded and that it did not send.
-        end: How it ended.
+        reads: The reads and their results, as text.
+        writes: The writes.
+        unsent: The recorded writes that were not sent.
+        end: The outcome of the reconcile.
         unknown: The reads and answers that were not recorded.
-        lines: The lines that it logged.
-        error: The error that it raised; None if it raised none.
-        is_async: Whether it is a coroutine, whose requests may overlap.
-        clocks: Where its code asked a real clock, whose times are not recorded.
-        taken: Where its code took random numbers or variables of the environment that are not recorded.
+        lines: The log lines.
+        error: The error that the reconcile raised; None if it raised none.
+        is_async: True if the reconcile is a coroutine, whose requests may overlap.
+        clocks: The places at which the code asked a real clock, whose times are not recorded.
+        taken: The places at which the code used random numbers or environment variables that are not recorded.
     """
 
     incident: Incident
@@ -55,9 +55,9 @@ class Replayed:
     def verdict(self) -> Verdict:
         """The verdict.
 
-        It differs if a write or the end differs while all that was read until then had been recorded. A read that was
-        not recorded makes it undecided, even if nothing differs: its result is not known. So does a part that was cut,
-        but for lines of the log, which are not compared.
+        It is `DIFFERS` if a write or the end differs, and everything that was read until then had been recorded. A read
+        that was not recorded makes it `UNDECIDED`, even if nothing differs, because its result is not known. So does a
+        part that was cut from the record, except for log lines, which are not compared.
         """
         if self.incident.end.outcome == "cancelled" or self.incident.is_cut:
             return Verdict.UNDECIDED
@@ -71,12 +71,14 @@ class Replayed:
 
     @property
     def differs(self) -> bool:
-        """Whether it wrote something else, in another order, or ended in another way."""
+        """True if the writes, their order or the end differ from the record."""
         return not self._writes_are_same or not is_same_end(self.incident.end, self.end)
 
     @property
     def has_same_failure(self) -> bool:
-        """Whether it fails as was recorded: with the same error, or with a bug where a bug was recorded."""
+        """True if the reconcile fails as recorded: with the same error, or with any unexpected error where one was
+        recorded.
+        """
         recorded, present = self.incident.end.error, self.end.error
         if self.incident.end.outcome == self.end.outcome == "panic":
             return True
@@ -97,7 +99,7 @@ class Replayed:
 
 
 def is_same_end(recorded: End, present: End) -> bool:
-    """Return whether two reconciles ended alike: the outcome, the delay, and the class and text of the error."""
+    """Return whether two reconciles ended alike: with the same outcome, delay, and class and text of the error."""
     heads = [None if each.error is None else _head(each.error) for each in (recorded, present)]
     return (recorded.outcome, recorded.requeue_after, heads[0]) == (present.outcome, present.requeue_after, heads[1])
 

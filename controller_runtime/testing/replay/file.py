@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replays of files, and the tests that are made of them."""
+"""Replays of files, and the tests that are generated from them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ReplayedFile:
 
     Attributes:
         replayed: The result.
-        text: The same beside what was recorded, as the command prints it.
+        text: The result beside the record, as the command `replay` prints it.
     """
 
     replayed: Replayed
@@ -30,20 +30,20 @@ class ReplayedFile:
 
     @property
     def fails_as_recorded(self) -> bool:
-        """Whether it fails as was recorded, or with another unexpected error where one was recorded."""
+        """True if it fails with the recorded error, or with any unexpected error where one was recorded."""
         return self.replayed.has_same_failure
 
     @property
     def writes(self) -> list[tuple[str, str]]:
-        """The method and the path of each request that changes something."""
+        """The method and the path of each write, in order."""
         return [(each.request.method, each.request.path) for each in self.replayed.writes]
 
 
 def read(path: Path) -> Incident:
-    """Return the incident in a file.
+    """Return the incident, a recorded reconcile, in a file.
 
     Raises:
-        UsageError: It cannot be read, or holds no incident that this library can read.
+        UsageError: The file cannot be read, or holds no incident that this library can read.
     """
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
@@ -56,33 +56,34 @@ def read(path: Path) -> Incident:
 
 
 def replay_file(path: Path | str, setup: Setup) -> ReplayedFile:
-    """Replay the incident in a file by the present code of a program.
+    """Run the reconcile that is recorded in a file again, with the present code of a program.
 
     Args:
         path: The file.
-        setup: Fills a manager, as the program's does.
+        setup: The setup function of the program, which adds controllers to a manager.
 
     Raises:
         UsageError: The file holds no incident, or the program has no such controller.
+        ControllerRuntimeError: The reconcile does not end, or `setup` failed.
     """
     replayed = replay(read(Path(path)), setup)
     return ReplayedFile(replayed, told(replayed))
 
 
 def write_test(path: Path, incident: Incident, module: str, attribute: str, folder: Path) -> Path:
-    """Write a test of an incident into a folder, with a copy of the file beside it, and return the test's path.
+    """Write a test for an incident into a folder, with a copy of the incident's file beside it; return the test's path.
 
-    The test fails as long as the reconcile fails as recorded; of an incident without an error, once a write differs.
+    The test fails as long as the reconcile fails as recorded; for an incident without an error, once a write differs.
 
     Args:
         path: The incident's file.
-        incident: Its content.
+        incident: The content of the file.
         module: The module of the program.
         attribute: The name of its setup function.
-        folder: Where the test goes.
+        folder: The folder for the test.
 
     Raises:
-        UsageError: There is such a file already.
+        UsageError: The test or the copy exists already.
     """
     name = re.sub(r"\W+", "_", path.stem.lower(), flags=re.ASCII).strip("_") or "incident"
     test, copy = folder / f"test_{name}.py", folder / path.name

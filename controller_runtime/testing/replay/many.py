@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replays thousands of records by one version of a program, and sorts them by what it does otherwise."""
+"""Replays thousands of records with one version of a program, and groups them by their differences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from controller_runtime.testing.simulation.process import pinned
 
 
 class Fate(enum.Enum):
-    """The result of one record; the value is the word that is shown."""
+    """The result of one record; the value is the word in the report."""
 
     SAME = "same"
     DIFFERS = "differ"
@@ -36,12 +36,12 @@ class One:
     """The result of one record.
 
     Attributes:
-        path: Its file.
-        controller: Its controller; empty if it could not be read.
+        path: The file.
+        controller: The name of the controller; empty if the file could not be read.
         fate: The result.
-        changes: The differences of the version.
-        why: The reason why it is undecided or could not be read; empty otherwise.
-        text: The replay as `replay FILE` shows it, of the first one with these changes; empty otherwise.
+        changes: The differences of this version.
+        why: The reason why the record is undecided or could not be read; otherwise empty.
+        text: The replay as `replay FILE` shows it, for the first record with these changes; otherwise empty.
     """
 
     path: Path
@@ -54,11 +54,11 @@ class One:
 
 @attrs.define
 class Allowed:
-    """The changes that are meant, as lines `CONTROLLER: CHANGE`; those that allowed something are counted.
+    """The intended changes, as lines `CONTROLLER: CHANGE`.
 
     Attributes:
         lines: The lines.
-        used: Those that allowed something.
+        used: The lines that have allowed the changes of a record.
     """
 
     lines: frozenset[str] = frozenset()
@@ -66,7 +66,7 @@ class Allowed:
 
     @classmethod
     def read(cls, path: Path | None) -> Allowed:
-        """Return those of a file; empty lines and those that begin with `#` are left out.
+        """Return the lines of a file, without empty lines and those that begin with `#`; no lines if `path` is None.
 
         Raises:
             UsageError: The file cannot be read.
@@ -79,7 +79,7 @@ class Allowed:
         return cls(frozenset(line for line in lines if line and not line.startswith("#")))
 
     def all_of(self, controller: str, changes: Iterable[str]) -> bool:
-        """Return whether all changes of a record are allowed, and note the lines that allow them."""
+        """Return whether all changes of a record are allowed; if so, add their lines to `used`."""
         wanted = {f"{controller}: {each}" for each in changes}
         if not wanted <= self.lines:
             return False
@@ -88,10 +88,10 @@ class Allowed:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Return the incidents in a folder and those below it, in order.
+    """Return the paths of the records in a folder and its subfolders, sorted.
 
     Raises:
-        UsageError: The folder has no records.
+        UsageError: The folder has no file `*.json`.
     """
     found = sorted(folder.rglob("*.json"))
     if not found:
@@ -100,14 +100,15 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def replay_all(files: Iterable[Path], setup: Setup, allowed: Allowed, before: Setup | None = None) -> Iterator[One]:
-    """Replay each record by a version of a program.
+    """Replay each record with one version of a program, and yield the results.
 
     Args:
-        files: The records.
-        setup: The version.
-        allowed: The changes that are meant.
-        before: The version that recorded them, if it is there. A record that differs is replayed by it as well: if that
-            one differs, too, the record depends on something that it does not have, and is undecided.
+        files: The files of the records.
+        setup: The setup function of the version.
+        allowed: The intended changes.
+        before: The setup function of the version that made the records; None if it is not available. A record that
+            differs is replayed with this version as well: if that differs, too, the result depends on something that
+            is not recorded, and the record is undecided.
     """
     with pinned():  # once for all, since to be moved to another CPU and back is a tenth of a replay
         yield from _replayed(files, setup, allowed, before)
@@ -159,9 +160,9 @@ class Summary:
     """The results of many records.
 
     Attributes:
-        every: One of each record.
-        allowed: The changes that are meant.
-        most_undecided: The largest share of records that may be undecided.
+        every: The result of each record.
+        allowed: The intended changes.
+        most_undecided: The largest share of records that may be undecided, from 0 to 1.
     """
 
     every: Sequence[One]
@@ -170,17 +171,19 @@ class Summary:
 
     @property
     def counts(self) -> Counter[Fate]:
-        """The number of records by result."""
+        """The number of records with each result."""
         return Counter(each.fate for each in self.every)
 
     @property
     def undecided(self) -> float:
-        """The share of those that are undecided, from 0 to 1."""
+        """The share of undecided records, from 0 to 1."""
         return self.counts[Fate.UNDECIDED] / max(1, len(self.every))
 
     @property
     def status(self) -> int:
-        """Exit status: 1 if a file is not read, 3 if a record differs, 4 if too many are undecided, or all, else 0."""
+        """The exit status: 1 if a file cannot be read, 3 if a record differs, 4 if all or too many are undecided,
+        otherwise 0.
+        """
         if self.counts[Fate.UNREADABLE]:
             return 1
         if self.counts[Fate.DIFFERS]:
@@ -189,7 +192,7 @@ class Summary:
         return int(Verdict.UNDECIDED) if is_unknown else 0
 
     def groups(self) -> list[tuple[str, tuple[str, ...], list[One]]]:
-        """Return the records that differ by controller and changes, the largest group first."""
+        """Return the records that differ, grouped by controller and changes, the largest group first."""
         found: dict[tuple[str, tuple[str, ...]], list[One]] = {}
         for each in self.every:
             if each.fate is Fate.DIFFERS:

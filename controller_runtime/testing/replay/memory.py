@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answers that an incident knows: its reads by selection and key, in order, and those that follow from them."""
+"""The answers that an incident contains: its reads by selection and key, in order, and reads that follow from them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ from controller_runtime.incidents.incident import NOTHING, Ask, Get, Incident, K
 T = TypeVar("T")
 
 Place = tuple[str, str, str]
-"""The `apiVersion` and plural of a kind, and a key or a selection as text."""
+"""A recorded question: the `apiVersion` and the plural of a kind, and a key or a selection as text."""
 
 
 class Series(Generic[T]):
-    """The recorded answers to one question, in order; the last one stays the answer. Threads: one at a time."""
+    """The recorded answers to one question, in order; the last one is repeated.
+
+    Threads: one at a time.
+    """
 
     def __init__(self) -> None:
         self._answers: deque[T] = deque()
@@ -31,7 +34,7 @@ class Series(Generic[T]):
         self._answers.append(answer)
 
     def next(self) -> T:
-        """Return the next answer, or the last one again."""
+        """Return the next answer, or the last one again. There must be an answer."""
         return self._answers.popleft() if len(self._answers) > 1 else self._answers[0]
 
     def __iter__(self) -> Iterator[T]:
@@ -39,14 +42,14 @@ class Series(Generic[T]):
 
 
 class Memory:
-    """The answers of an incident.
+    """The answers that an incident, which is a recorded reconcile, contains.
 
     Args:
         incident: The incident.
 
     Attributes:
-        asks: The other facts about caches, by kind and question.
-        times: The times of the clocks, by name.
+        asks: The answers to other questions about caches, by kind and question.
+        times: The times of the clocks, by name of the clock.
 
     Threads: one at a time.
     """
@@ -69,7 +72,9 @@ class Memory:
                 self.times.setdefault(step.clock, Series()).add(step.at)
 
     def get(self, kind: Kind, key: ObjectKey) -> tuple[bool, Cached | None]:
-        """Return whether it is known what a cache shows for a key, and that."""
+        """Return whether the content of a cache for a key is known, and the object; None if it is unknown or there was
+        none.
+        """
         if (series := self._gets.get(place_of(kind, str(key)))) is not None:
             return True, series.next()
         for (verb, (version, plural, what)), seen in self._selects.items():
@@ -84,7 +89,7 @@ class Memory:
         return False, None
 
     def select(self, kind: Kind, verb: str, what: str) -> Sequence[Cached] | None:
-        """Return what a cache shows for a selection; None if it is not known."""
+        """Return the objects of a selection in a cache; None if they are not known."""
         if (series := self._selects.get((verb, place_of(kind, what)))) is not None:
             return self._found(series.next(), verb)
         if verb == "keys_by_index":
@@ -124,12 +129,14 @@ class Memory:
 
 
 def place_of(kind: Kind, text: str) -> Place:
-    """Return the place of an answer; objects of which only the metadata is read are another kind."""
+    """Return the place of a recorded answer; a kind of which only the metadata is read counts as another kind."""
     return kind.api_version, f"{kind.plural} (metadata)" if kind.partial else kind.plural, text
 
 
 def first_states(incident: Incident) -> list[Cached]:
-    """Return the objects that a server should hold at the begin: as it answered reads, else as caches showed them."""
+    """Return the objects that a server should hold at the beginning, from recorded answers, or else from recorded
+    caches.
+    """
     states: dict[tuple[str, ...], Cached] = {}
     for document in [*_answers(incident), *incident.objects]:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the reconcile of an incident once, by the present code of a program, as its workers run it."""
+"""Runs the reconcile of an incident once, with the present code of a program, on the library's usual workers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from controller_runtime.testing.webhooks import install_declared
 from embedded_apiserver import APIServer
 
 LONGEST = 48 * 3600.0
-"""Virtual seconds after which a reconcile that does not end is given up."""
+"""Virtual seconds after which a reconcile that has not ended is given up."""
 
 
 _STRANGERS = "the world outside: threads that `manager.host` did not start, whose reads and requests are not recorded"
@@ -132,14 +132,14 @@ class _Lines(logging.Handler):
 
 
 def replay(incident: Incident, setup: Setup) -> Replayed:
-    """Run the reconcile of an incident once, in virtual time, and return what it did.
+    """Run the reconcile of an incident once, in virtual time, and return the result.
 
-    Nothing is sent anywhere: requests that were recorded get their recorded answers, and others those of an embedded
-    server that holds what the incident shows. Calls to other services and programs are refused, as a plan refuses them.
+    Nothing is sent over a network: recorded requests get their recorded answers, and others are answered by an embedded
+    server that holds the objects of the incident. Calls to other services and programs are refused with an error.
 
     Args:
-        incident: The incident.
-        setup: Fills a manager, as the program's does.
+        incident: The recorded reconcile.
+        setup: The setup function of the program, which adds controllers to a manager.
 
     Raises:
         UsageError: The program has no such controller, or `setup` is an `async def` or returned a coroutine.

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notices random numbers and variables of the environment that user code takes from elsewhere than its host.
+"""Detects random numbers and environment variables that user code does not take from its host, so that they are missing
+in records.
 
-None of them is recorded. Random numbers are frozen: they follow from the seed of the record, so that each replay draws
-the same, though not what was drawn then. A variable is the one of this process.
+Random numbers follow from the seed of the record, so that each replay draws the same ones, though not the original
+ones. Environment variables are those of this process.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ Tell = Callable[[str], None]
 
 @contextmanager
 def noticed(attempt: object, seed: str, tell: Tell) -> Iterator[None]:
-    """Tell of each place at which an attempt takes such a value, inside the block.
+    """Report each place at which an attempt takes such a value, within the `with` block.
 
     Args:
-        attempt: The attempt.
+        attempt: The attempt, which is the running reconcile.
         seed: The seed of the record.
-        tell: See `Tell`. Calls of the module `random` are seen by its state, so they are told without a line.
+        tell: Called with each place as text. Use of the module `random` is detected by its state, so it is reported
+            without a line.
 
     Threads: those of a simulation, one block at a time.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of many records, as text and as JUnit's XML."""
+"""The results of many records, as text and as JUnit XML."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ _SHOWN = 20  # groups, reasons and files of one kind
 
 
 def summed_up(summary: Summary) -> str:
-    """Return the report: the counts, the records that differ, grouped by what differs, and why others are undecided."""
+    """Return the report: the differing records, grouped by their changes, the reasons of undecided ones, and the
+    counts.
+    """
     return "\n".join(_lines(summary))
 
 
@@ -50,7 +52,7 @@ def _kind_of(why: str) -> str:
 
 
 def junit(summary: Summary) -> bytes:
-    """Return the results as JUnit's XML: a test case for each record."""
+    """Return the results as JUnit XML, with a test case for each record."""
     counts = summary.counts
     suite = ElementTree.Element(
         "testsuite",
