@@ -185,10 +185,8 @@ class Session:
         self.refusal = self.refusal or (f"{where}: {reason}" if where else reason)
 
     def takes_part(self, name: str) -> None:
-        """Refuse to perturb the test because it uses a part of the manager, which a restart would replace.
-
-        Args:
-            name: The attribute of the cluster that the test uses.
+        """Refuse to perturb the test because it uses the attribute `name` of the cluster, which a restart would
+        replace.
         """
         if self._at is not None and not self._at.waits.is_own and self._at.recorder.is_in_test:
             taken = f"it takes the cluster's {name}, which is another one after a restart; see cluster.run(setup)"
