@@ -15,7 +15,7 @@ from controller_runtime import ObjectMeta
 from controller_runtime.api.differ import merge_patch, merge_patched
 from controller_runtime.crd import Conversion, CustomResource, Meta, Struct, converts, custom_resource
 from controller_runtime.testing import check_round_trips
-from controller_runtime.testing.round_trips import Change, Trip, changes_of
+from controller_runtime.testing.round_trips import ChangedField, Trip, changes_of
 
 KEEP = "example.com/widget"
 Length = Annotated[int, Meta(ge=1, le=9)]
@@ -178,21 +178,21 @@ def test_a_change_of_one_field_that_only_other_changes_make_survive_is_found() -
 
 CHANGES = [
     ({}, {}, []),
-    ({"a": {"b": 1}}, {"a": {"b": 2}}, [Change(".a.b", 1, 2, {"a": {"b": 2}})]),
-    ({"a": {"b": 1}}, {}, [Change(".a", {"b": 1}, None, {"a": None})]),
-    ({}, {"a": {"b": 1}}, [Change(".a", None, {"b": 1}, {"a": {"b": 1}})]),
+    ({"a": {"b": 1}}, {"a": {"b": 2}}, [ChangedField(".a.b", 1, 2, {"a": {"b": 2}})]),
+    ({"a": {"b": 1}}, {}, [ChangedField(".a", {"b": 1}, None, {"a": None})]),
+    ({}, {"a": {"b": 1}}, [ChangedField(".a", None, {"b": 1}, {"a": {"b": 1}})]),
     (
         {"a": [1], "b": 1},
         {"a": [2], "b": None},
-        [Change(".a", [1], [2], {"a": [2]}), Change(".b", 1, None, {"b": None})],
+        [ChangedField(".a", [1], [2], {"a": [2]}), ChangedField(".b", 1, None, {"b": None})],
     ),
-    ({"a": {"b": 1, "c": 1}}, {"a": {"b": 1, "c": 2}}, [Change(".a.c", 1, 2, {"a": {"c": 2}})]),
+    ({"a": {"b": 1, "c": 1}}, {"a": {"b": 1, "c": 2}}, [ChangedField(".a.c", 1, 2, {"a": {"c": 2}})]),
 ]
 
 
 @pytest.mark.parametrize(("before", "after", "expected"), CHANGES)
 def test_each_field_that_differs_is_a_change(
-    before: dict[str, Any], after: dict[str, Any], expected: list[Change]
+    before: dict[str, Any], after: dict[str, Any], expected: list[ChangedField]
 ) -> None:
     assert changes_of(before, after) == expected
 
