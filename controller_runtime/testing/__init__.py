@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tools for tests: the simulated host, the embedded server, faults, sample objects; see `docs/testing.md`.
+"""Tools for tests: a simulated host, an embedded API server, faults, sample objects; see `docs/testing.md`.
 
-Names are imported when they are first used, so that a test that needs only the simulation does
-not import the server.
+Names are imported when they are first used, so that a test that needs only the simulation does not import the server.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used."""
+    """Import a public name when it is first used, and return it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     # Imported here, because pytest imports this package, with its plugin, in projects that do not use it.

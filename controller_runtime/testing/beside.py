@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a cluster next to its API server: garbage collection, and controllers of workloads with nodes."""
+"""The other parts of a cluster besides its API server: garbage collection, and controllers of workloads with nodes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _WORKLOADS = "controllers.workloads.workloads"
 
 
 class Beside:
-    """Runs next to a server, on its host, so that the end of the cluster's manager does not concern it.
+    """Runs other parts of a cluster on the server's host, so that they continue when the cluster's manager ends.
 
     Args:
         host: The server's host.
         server: The server.
-        garbage_collection: Whether to collect garbage.
-        workloads: Whether to run the controllers of workloads, which need garbage collection as well.
+        garbage_collection: True to collect garbage.
+        workloads: True to run the controllers of workloads, which includes garbage collection.
 
     Raises:
-        UsageError: The distribution that has the controllers of workloads is not installed.
+        UsageError: The distribution with the controllers of workloads is not installed.
 
     Threads: one.
     """
@@ -47,14 +47,14 @@ class Beside:
             self._tasks["workloads"] = manager.run
 
     def start(self) -> None:
-        """Start the threads, unless they run already."""
+        """Start the threads, unless they have been started."""
         if not self._threads:
             self._threads = [
                 spawn(self._host, self._stop, name, partial(run, self._stop)) for name, run in self._tasks.items()
             ]
 
     def stop(self) -> None:
-        """Stop the threads and wait for their end; raise the error that ended one if it failed. Idempotent."""
+        """Stop the threads and wait for their end; raise the error of a thread that failed. Idempotent."""
         self._stop.set()
         for thread in self._threads:
             thread.join_until(None)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A test's own oracles: what must hold after each write, and what must hold once the world is at rest."""
+"""A test's own checks: conditions that hold after each write, and conditions that hold once nothing changes any
+more.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +17,18 @@ from controller_runtime.testing.simulation.simulation import SimulatedHost
 from embedded_apiserver import APIServer, Change
 
 Check = Callable[[], object]
-"""Reads the state of the cluster. It does not hold if it returns a false value other than None, or raises."""
+"""Reads the state of the cluster. The condition does not hold if it raises, or returns a false value other than
+None.
+"""
 
 _PAUSES = (0.0, 0.1, 0.4, 0.5, 1.0, 3.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
-"""Virtual seconds between the looks at what must hold at rest: ten minutes in all, as `pytest --perturb` waits."""
+"""Virtual seconds between two evaluations of a check for the end: ten minutes in all, as `pytest --perturb` waits."""
 
 _OURS = ("controller_runtime", "contextlib", "pluggy")
 
 
 def caller() -> str:
-    """Return the file and the line of the test that called, directly or not; empty if pytest did."""
+    """Return the file and the line of the test that called, directly or not; empty if pytest called."""
     frame = sys._getframe(1)
     while (package := frame.f_globals.get("__name__", "").partition(".")[0]) in _OURS and frame.f_back is not None:
         frame = frame.f_back
@@ -40,12 +44,12 @@ class _NamedCheck(NamedTuple):
 
 
 class Checks:
-    """Collects what did not hold until the end of a test.
+    """Collects the checks that failed until the end of a test.
 
     Attributes:
-        is_checking: Whether a check of what must always hold is being made.
+        is_checking: True while a check of `always` is evaluated.
 
-    Threads: any. A write that lands during a check is checked after it.
+    Threads: any. A write during a check is checked after it.
     """
 
     def __init__(self) -> None:
@@ -56,16 +60,21 @@ class Checks:
         self.is_checking = False
 
     def always(self, check: Check) -> None:
-        """Add a check for the present state and after each write; the first time that it does not hold is kept."""
+        """Add a check for the present state and after each write; only its first failure is kept."""
         self._always.append(_named(check, "always"))
         self._check_always("at once")
 
     def eventually(self, check: Check) -> None:
-        """Add a check for the end."""
+        """Add a check for the end of the test."""
         self._eventually.append(_named(check, "eventually"))
 
     def landed(self, collection: str, change: Change) -> None:
-        """Check what must always hold, after a write."""
+        """Evaluate the checks of `always` after a write.
+
+        Args:
+            collection: The collection of the object.
+            change: The change.
+        """
         item = change.new or change.old
         metadata = item.decode()["metadata"] if item is not None else {}
         key = "/".join(filter(None, (metadata.get("namespace"), metadata.get("name"))))
@@ -73,7 +82,7 @@ class Checks:
         self.written(f"after the {what} of {collection} {key}")
 
     def written(self, when: str) -> None:
-        """Check what must always hold, after a change that a text names."""
+        """Evaluate the checks of `always` after a change; `when` is a text about the change, for the message."""
         self._written.append(when)
         if self.is_checking:
             return
@@ -85,10 +94,10 @@ class Checks:
             self.is_checking = False
 
     def finish(self, advance: Callable[[float], object]) -> list[str]:
-        """Return what did not hold, each with the reason, and forget all checks.
+        """Return a line for each check that failed, with the reason, and remove all checks.
 
         Args:
-            advance: Lets seconds pass, for what must hold at the end.
+            advance: Lets the given seconds pass between evaluations of the checks of `eventually`.
         """
         waiting = dict.fromkeys(self._eventually, "")
         for pause in _PAUSES:
@@ -109,12 +118,12 @@ class Checks:
 
 
 class ClusterChecks:
-    """The checks of a cluster's test, made from the first of `always` and `eventually` on.
+    """The checks of a cluster's test; writes are followed only once there is a check.
 
     Args:
-        host: Lets time pass for what must hold at rest.
-        server: Its writes are followed.
-        judged_later: Whether a run of `pytest --perturb` judges them.
+        host: The host whose time passes until the checks of `eventually` hold.
+        server: The server whose writes are followed.
+        judged_later: True if a run of `pytest --perturb` judges the checks.
 
     Threads: as for `Checks`.
     """
@@ -124,7 +133,7 @@ class ClusterChecks:
         self._checks: Checks | None = None
 
     def own(self) -> Checks:
-        """Return the checks, which see each write from now on."""
+        """Return the checks, which are evaluated after each write from now on."""
         if self._checks is None:
             checks = self._checks = Checks()
             storage, before = self._server.storage, self._server.storage.on_commit
@@ -139,21 +148,21 @@ class ClusterChecks:
         return self._checks
 
     def take_broken(self) -> list[str]:
-        """Return which checks did not hold, each with its reason, and forget them all."""
+        """Return a line for each check that failed, with the reason, and remove all checks."""
         checks, self._checks = self._checks, None
         return [] if checks is None else checks.finish(self._pass_time)
 
     def raise_broken(self) -> None:
-        """Raise an `AssertionError` if a check did not hold. A run of `--perturb` is judged later."""
+        """Raise `AssertionError` if a check failed; do nothing if a run of `pytest --perturb` judges the checks."""
         if not self._is_judged_later and (broken := self.take_broken()):
             raise AssertionError("\n".join(broken))
 
     def is_checking(self) -> bool:
-        """Return whether a check of what must always hold is being made."""
+        """Return whether a check of `always` is being evaluated."""
         return self._checks is not None and self._checks.is_checking
 
     def written(self, when: str) -> None:
-        """Check what must always hold, after a change outside of the server."""
+        """Evaluate the checks of `always` after a change outside of the server; `when` is a text about the change."""
         if self._checks is not None:
             self._checks.written(when)
 

@@ -41,14 +41,14 @@ from embedded_apiserver import APIServer
 class EmbeddedCluster:
     """Runs a manager on an embedded API server in this process.
 
-    On a `SystemHost` it is the quickest way to try a controller. On a simulated host it is the way to
-    test one: time moves when the test lets it, and every run with the same seed is the same. The manager has `host` for
-    itself there; the server and `user` are on a host of their own, `<name>-server`, and live on when `host` crashes.
+    On a `SystemHost` it is the quickest way to try a controller. On a simulated host it is the way to test one: time
+    passes only when the test says so, and every run with the same seed is the same. There `host` belongs to the manager
+    alone; the server and `user` are on another host, `<name>-server`, and continue when `host` crashes.
 
     Entering starts nothing: call `run` with the function that sets the manager up, or add controllers to `manager`
-    and call `start`. Leaving stops the manager, and raises the error that ended it if it failed. If reconciles, mappers
-    or periodic functions raised errors that are not `ControllerRuntimeError`s, or that a `UsageError` led to, and that
-    the test did not announce by `expect_panics`, leaving raises an `AssertionError` that shows them.
+    and call `start`. Leaving stops the manager, and raises the error that ended it if it failed. Leaving also raises an
+    `AssertionError` if reconciles, mappers or periodic functions raised errors that are most likely bugs (any but
+    `ControllerRuntimeError`, and those caused by a `UsageError`), unless the test announced them with `expect_panics`.
 
     Args:
         host: The host that the manager runs on.
@@ -57,27 +57,27 @@ class EmbeddedCluster:
             manager on it then uses its fall-backs; see `docs/versions.md`.
         transport: The manager's transport; by default it calls the server directly. `kill` and `restart` need the
             default.
-        faults: The faults of the manager's requests; none by default. Numbers of requests go on after a restart.
+        faults: The faults of the manager's requests; None for none. Requests are numbered on after a restart.
         leader_election: The manager's leader election, for several managers on one server.
-        garbage_collection: Also do what a controller manager does for every object, from `start` until `stop`: delete
-            objects that have lost their last owner, honor propagation policies, and empty namespaces that are
-            deleted. Changes are handled a tenth of a second after they are made, in virtual time too. If several
-            clusters share one server, set it for one of them.
-        workloads: Also run the controllers of workloads and three nodes, so that Deployments, StatefulSets, DaemonSets,
-            Jobs and CronJobs have pods that run; with `garbage_collection`. See `docs/workloads.md`.
-        allow_panics: Ignore unexpected errors of reconciles; only the log shows them.
+        garbage_collection: True to do the work of a controller manager for every object, from `start` until `stop`:
+            delete objects that have lost their last owner, honor propagation policies, and empty deleted namespaces.
+            This happens a tenth of a second after a change, in virtual time too. If several clusters share one
+            server, set it for one of them.
+        workloads: True to run the controllers of workloads and three nodes, so that Deployments, StatefulSets,
+            DaemonSets, Jobs and CronJobs have pods that run; includes `garbage_collection`. See `docs/workloads.md`.
+        allow_panics: True to ignore unexpected errors of reconciles; only the log shows them.
         namespace: The namespace to which the manager is limited; see `Manager`.
         disable_admission_plugins: The names of steps of admission that a new server leaves out, such as
             `ResourceQuota`; see `docs/embedded-server.md`.
-        enable_admission_plugins: The names of steps to carry out that are off by default.
-        cluster_objects: Have what every cluster has; see `docs/embedded-server.md`.
-        role: The rights of the manager: rules, roles and bindings as dicts, or the paths of YAML files of such, alone
-            or as a list. The manager then acts as a service account with these rights; by default it may do everything.
-        webhooks: Webhooks that a new server calls, beside those of the manager: by service, `namespace/name`, or by
+        enable_admission_plugins: The names of steps of admission to carry out that are off by default.
+        cluster_objects: True to create the objects that every cluster has; see `docs/embedded-server.md`.
+        role: The permissions of the manager: rules, roles and bindings as dicts, or paths of YAML files with these,
+            alone or as a list. The manager then acts as a service account; by default it may do everything.
+        webhooks: Webhooks that a new server calls, besides those of the manager: by service, `namespace/name`, or by
             the host of their URL. They run where the manager runs, and end with it.
-        webhook_faults: The faults of the server's calls to webhooks.
-        record: The names of controllers whose last reconciles are left in the folder `incidents` if the test fails, for
-            `replay`; all controllers' if it is empty. None leaves none.
+        webhook_faults: The faults of the server's calls to webhooks; None for none.
+        record: The names of controllers whose last reconciles are written to the folder `incidents` if the test fails,
+            for `replay`; an empty collection stands for all controllers. None writes nothing.
 
     Raises:
         UsageError: The role cannot be read, or is given beside a transport; the release or an admission plugin is
@@ -88,9 +88,9 @@ class EmbeddedCluster:
         programs: The programs of containers, which exec, attach and ports reach; see `embedded_apiserver.programs`.
         user: A client of the same server for the test, without faults and not recorded. It may do everything.
         acts_as: The user name of the manager's service account; None without a role.
-        outside: Called with a fake of an outside service, returns what the program gets in its place.
+        outside: Called with a fake of a service outside of the cluster, returns its replacement for the program.
         checks: The test's own checks; see `always`.
-        options: The arguments that another cluster needs to be like this one, apart from faults and garbage collection.
+        options: The arguments for another cluster like this one, except faults and garbage collection.
 
     Threads: one.
     """
@@ -168,7 +168,7 @@ class EmbeddedCluster:
 
     @property
     def transport(self) -> RecordingTransport:
-        """Records the requests of the manager and of those before it, for assertions."""
+        """Records the requests of all managers of this cluster so far, for assertions."""
         self._note_part("transport")
         return self._transport
 
@@ -187,8 +187,8 @@ class EmbeddedCluster:
     def start(self) -> None:
         """Run the manager on a thread of its own, and garbage collection on another if it was asked for.
 
-        The definitions that `Manager.install` was asked for are on the server once this returns, and the manager's
-        webhooks answer. `user` installs them, so that the manager needs no right to do so.
+        Once this returns, the definitions of `Manager.install` are on the server, and the manager's webhooks answer.
+        The client of the test installs them, so that the manager needs no permission to do so.
 
         Raises:
             RuntimeError: The manager has been started already.
@@ -210,7 +210,7 @@ class EmbeddedCluster:
 
         Nothing leaves the manager from now on, so its lease stays held until it expires. Requests that it has sent are
         carried out, and no answer comes back. In a simulation its host crashes, with all threads. On the real machine
-        its threads are cancelled, and this waits for them; a thread that hangs is abandoned after its grace.
+        its threads are canceled, and this waits for them; a thread that hangs is abandoned after its grace period.
 
         Raises:
             RuntimeError: The cluster was given a transport.
@@ -225,7 +225,8 @@ class EmbeddedCluster:
         """Kill the manager if it runs, and run another one, whose caches are empty, on the same server.
 
         Args:
-            setup: Sets the new manager up, such as a later version of the program; None is the function of `run`.
+            setup: Sets the new manager up, such as a later version of the program; None for the function given to
+                `run`.
 
         Raises:
             RuntimeError: The cluster was not started by `run`, or it was given a transport.
@@ -248,13 +249,15 @@ class EmbeddedCluster:
                 self._beside.stop()
 
     def always(self, check: Check) -> None:
-        """Require that `check` holds now and after each write of anyone, until the end of the test.
+        """Require that `check` holds now and after each write by any writer, until the end of the test.
 
-        The test fails at its end with the first write after which it did not. It is called on the thread of the writer,
-        before the writer has its answer. It may read by `user`, and must not write or wait.
+        If it fails, the test fails at its end and names the first write after which it did not hold. It is called on
+        the thread of the writer, before the writer gets its answer. It may read with `user`, and must not write or
+        wait.
 
         Args:
-            check: Does not hold if it raises, or returns a false value other than None.
+            check: A function without arguments. It does not hold if it raises, or returns a false value other than
+                None.
 
         Raises:
             UsageError: `check` is an `async def`. One that returns a coroutine does not hold.
@@ -262,28 +265,30 @@ class EmbeddedCluster:
         self.checks.own().always(check)
 
     def eventually(self, check: Check) -> None:
-        """Require that `check` holds at the end of the test, after at most ten minutes, in which time moves on.
+        """Require that `check` holds at the end of the test, after a wait of at most ten minutes.
 
-        In a simulation these are virtual minutes. On a real machine it is ten seconds.
+        In a simulation these are virtual minutes. On a real machine the wait takes at most about ten seconds.
 
         Args:
-            check: As for `always`.
+            check: A function without arguments, as for `always`.
 
         Raises:
-            UsageError: As for `always`.
+            UsageError: `check` is an `async def`. One that returns a coroutine does not hold.
         """
         self.checks.own().eventually(check)
 
     def expect_panics(self, *kinds: type[BaseException]) -> AbstractContextManager[list[Panic]]:
-        """Expect that reconciles raise errors of these types while the block lasts; the value lists those seen so far.
+        """Expect that reconciles raise errors of these types within the `with` block; its value lists those seen so
+        far.
 
         Raises:
             AssertionError: At the end of the block, if no reconcile has raised one of `kinds` in it.
+            TypeError: `kinds` is empty, or not all are exception classes.
         """
         return self._panics.expect(*kinds)
 
     def raise_panics(self) -> None:
-        """Raise an `AssertionError` if reconciles raised unexpected errors so far, and forget them."""
+        """Raise an `AssertionError` if reconciles have raised unexpected errors; the errors are then cleared."""
         self._panics.raise_unexpected()
 
     def __enter__(self) -> Self:
@@ -303,7 +308,7 @@ class EmbeddedCluster:
 
     @contextmanager
     def leaving(self, error: BaseException | None = None) -> Iterator[None]:
-        """Leave the reconciles that the option `record` names if the block fails, or failed before by `error`."""
+        """Write the reconciles of the option `record` to files if the `with` block raises, or if `error` is given."""
         try:
             yield
         except BaseException as found:
@@ -315,7 +320,9 @@ class EmbeddedCluster:
 
     @property
     def failing(self) -> list[str]:
-        """The present manager's failures: objects that wait to be tried again, and changes that cannot be mapped."""
+        """The present manager's failures: objects that wait for a retry, and changes that cannot be mapped to
+        requests.
+        """
         return [f"{each.name}: {what}" for each in self._manager.controllers for what in failing_of(each)]
 
     def _note_part(self, name: str) -> None:

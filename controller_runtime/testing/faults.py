@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A transport around another one that makes the faults of `apimachinery.faults` happen.
+"""A transport around another one that applies the faults of `apimachinery.faults`.
 
-A function of the call's number and the request decides which call fails and how, so a test can
-write a table and a simulation can draw from its seed. Faults of whole hosts are in
-`simulation.system_faults`.
+A function of the call's number and the request decides which call gets a fault, so a test can write a table and a
+simulation can draw from its seed. Faults of whole hosts are in `simulation.system_faults`.
 """
 
 from __future__ import annotations
@@ -48,32 +47,36 @@ __all__ = [
 ]
 
 Faults = Callable[[int, HTTPRequest], Fault | None]
-"""Returns the fault of a call, or None, from its number (from 0, requests and streams together) and its request."""
+"""Returns the fault of a call, or None for none. It is called with the number of the call (from 0, requests and streams
+together) and the request.
+"""
 
 
 def scripted(script: Mapping[int, Fault]) -> Faults:
-    """Return a function that looks up the fault of a call by its number; a number not in `script` has none."""
+    """Return a function that looks up the fault of a call by its number; a call whose number is not in `script` has
+    none.
+    """
     return lambda number, request: script.get(number)
 
 
 def no_faults(number: int, request: HTTPRequest) -> Fault | None:
-    """Return None: no call has a fault."""
+    """Return None, so that no call has a fault."""
     return None
 
 
 def numbered(faults: Faults) -> Faults:
-    """Return `faults` with numbers that go on over all transports that use the result."""
+    """Return `faults` with one numbering of calls for all transports that use the result."""
     numbers, fault_of = itertools.count(), synchronous("faults", faults)
     return lambda number, request: fault_of(next(numbers), request)
 
 
 class FaultyTransport(TransportWrapper):
-    """A `transport.Transport` around another one that makes faults happen.
+    """A `transport.Transport` around another one that applies faults.
 
     Args:
         host: The client's host.
         inner: Carries the requests that are not lost.
-        faults: Decides the fault of each call.
+        faults: Returns the fault of each call, or None.
 
     Threads: any; calls are numbered in the order in which they begin.
     """
@@ -114,7 +117,7 @@ class FaultyTransport(TransportWrapper):
                 return stream
 
     def close(self) -> None:
-        """Close the inner transport; calls that wait for a fault to pass end at once."""
+        """Close the inner transport; calls that wait because of a fault end at once with `ConnectionLost`."""
         with self._lock:
             waits = [*self._waits]
         for wait in waits:

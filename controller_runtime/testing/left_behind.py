@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reconciles that a failing test leaves behind, as files that `replay` runs again."""
+"""Writes the last reconciles of a failing test to files, which `replay` runs again."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from controller_runtime.incidents.files import Folder
 from controller_runtime.incidents.recorder import Incidents, Recorder
 
 FOLDER = Path("incidents")
-"""The folder in which a failing test leaves its reconciles."""
+"""The folder for the reconciles of a failing test."""
 
 MOST_LEFT = 20
-"""The number of files that one test leaves: its last reconciles."""
+"""The most files that one test writes: its last reconciles."""
 
 
 class LeftBehind:
     """The recorders of the managers of one cluster.
 
     Args:
-        controllers: The names of the controllers whose reconciles count; all if it is empty.
+        controllers: The names of the controllers whose reconciles are written; empty for all.
 
     Attributes:
         options: The options of a manager's recorder.
@@ -35,15 +35,17 @@ class LeftBehind:
         self._is_written = False
 
     def note(self, recorder: Recorder | None) -> None:
-        """Note the recorder of a manager that was made; a restart makes another."""
+        """Add the recorder of a new manager; each restart makes another manager. None is ignored."""
         if recorder is not None:
             self._recorders.append(recorder)
 
     def write(self, folder: Path) -> list[Path]:
-        """Write the last reconciles into a folder, which is made, and return the files, the oldest first; once only.
+        """Write the last reconciles into a folder, which is created, and return the files, the oldest first.
+
+        A second call writes nothing and returns an empty list.
 
         Raises:
-            UsageError: Nothing can be written there.
+            UsageError: The folder cannot be written.
         """
         if self._is_written:
             return []
@@ -57,5 +59,5 @@ class LeftBehind:
 
 
 def left_behind(controllers: Collection[str] | None) -> LeftBehind | None:
-    """Return the recorders of a cluster that records these controllers; None for None."""
+    """Return the recorders for a cluster that records these controllers; None if `controllers` is None."""
     return None if controllers is None else LeftBehind(controllers)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process of an embedded cluster's manager: it can be stopped in order, or killed as by `kill -9`."""
+"""The process of an embedded cluster's manager, which can be stopped gracefully, or killed as by `kill -9`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from controller_runtime.testing.simulation.system_faults import ScriptedFaults
 
 
 class ManagerMachine(Protocol):
-    """The machine that the manager's processes run on, one after the other, and its connection to the server."""
+    """The machine on which the manager's processes run, one after the other, and its connection to the server."""
 
     @property
     def host(self) -> Host:
@@ -31,7 +31,7 @@ class ManagerMachine(Protocol):
 
     @property
     def is_usable(self) -> bool:
-        """True until the machine is gone for good, as with a simulation that was given up."""
+        """True until the machine has ended, as with a simulation that was given up."""
 
     def connect(self, server: Handler) -> Transport:
         """Return a transport of the present process to `server`."""
@@ -40,11 +40,11 @@ class ManagerMachine(Protocol):
         """End the present process if the machine can, and return whether its threads have ended. Idempotent."""
 
     def restart(self) -> None:
-        """Begin another process after one that was killed."""
+        """Start another process after the present one was killed."""
 
 
 class SystemMachine:
-    """The real machine. Python cannot end a thread, so a process on it is ended by its stop only."""
+    """The real machine. Python cannot end a thread, so its process ends only when it is stopped."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -63,10 +63,10 @@ class SystemMachine:
 
 
 class SimulatedMachine:
-    """A machine of a simulation; each of its processes is a host of its own, so that it can crash alone.
+    """A machine of a simulation; each of its processes has its own host, so that it can crash alone.
 
-    Requests travel through a simulated network without latency, and threads of the server's host act on them. A request
-    that was sent before its process is killed is therefore carried out all the same, as on a real network.
+    Requests travel through a simulated network without latency, and threads of the server's host handle them. So a
+    request that was sent before its process is killed is still carried out, as on a real network.
 
     Args:
         host: The host of the first process.
@@ -89,28 +89,28 @@ class SimulatedMachine:
         return not self.host.scheduler.closed
 
     def connect(self, server: Handler) -> Transport:
-        """Return a transport over the network, and let `server` answer there."""
+        """Return a transport over the network, on which `server` answers."""
         if self._network.server is None:
             self._network.serve(self._server_host, server)
         return NetworkTransport(self._network, self.host)
 
     def kill(self) -> bool:
-        """Crash the host, and close its connections as an operating system does for a process that has ended."""
+        """Crash the host, close its connections as an operating system does, and return True."""
         self.host.simulation.crash(self.host)
         self._network.hang_up(self.host)
         return True
 
     def restart(self) -> None:
-        """Go on with a new host (`cluster`, then `cluster#2`), which shares nothing with its predecessor."""
+        """Replace the host by a new one (`cluster`, then `cluster#2`), which shares nothing with its predecessor."""
         self.host = self.host.simulation.restart(self.host)
 
 
 class ManagerProcess:
-    """Runs one manager on a thread of its own.
+    """Runs one manager on its own thread.
 
     Args:
-        machine: Runs it.
-        transport: Reaches the server.
+        machine: The machine that runs it.
+        transport: The transport to the server.
 
     Attributes:
         host: The host of the process.
@@ -128,10 +128,10 @@ class ManagerProcess:
         self._is_killed = False
 
     def refuse_second_start(self) -> None:
-        """Do nothing, unless `start` has been called.
+        """Raise an error if the process has been started.
 
         Raises:
-            RuntimeError: It has.
+            RuntimeError: `start` has been called.
         """
         if self._thread is not None:
             raise RuntimeError("the cluster's manager has been started already: call start() once")
@@ -141,7 +141,7 @@ class ManagerProcess:
         self._thread = spawn(self.host, self._stop, "manager", lambda: manager.run(self._stop))
 
     def stop(self) -> None:
-        """Stop the manager in order and wait for its end; raise the error that ended it if it failed. Idempotent."""
+        """Stop the manager gracefully and wait for its end; raise the error that ended it if it failed. Idempotent."""
         if self._is_killed or not self._machine.is_alive:
             return
         self._stop.set()
@@ -150,10 +150,10 @@ class ManagerProcess:
             raise self._stop.failure
 
     def kill(self) -> None:
-        """End the process as `kill -9` does: nothing leaves it from now on, so nothing is given back. Idempotent.
+        """End the process as `kill -9` does: no further request leaves it, so its lease stays held. Idempotent.
 
-        On the real machine this waits until the manager's threads have ended or given up on those that hang. The error
-        of a manager that is killed is of no interest, and dropped.
+        On the real machine this waits until the manager's threads have ended, except those that hang. The error of a
+        killed manager is ignored.
         """
         if self._is_killed:
             return

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 EMBEDDED_CLUSTER = "embedded_cluster"
-"""Passes options to the clusters of the fixtures."""
+"""The marker that passes options to the clusters of the fixtures."""
 
 RIGHTS = "rights"
-"""Names the program of a test's managers, for the options `--rbac-record` and `--rbac-check`."""
+"""The marker that names the program of a test's managers, for the options `--rbac-record` and `--rbac-check`."""

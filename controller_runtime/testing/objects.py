@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sample objects for tests: plain dicts that the API server accepts, with no fields but those that are asked for."""
+"""Sample objects for tests: plain dicts that the API server accepts, with only the given fields."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def a_node(
     """Return a node.
 
     Args:
-        name: Its name.
-        labels: Its labels.
-        annotations: Its annotations.
-        ready: The status of its Ready condition: `True`, `False`, or `Unknown` for None.
+        name: The name.
+        labels: The labels; None for none.
+        annotations: The annotations; None for none.
+        ready: The status of the Ready condition: `True`, `False`, or `Unknown` for None.
     """
     status = "Unknown" if ready is None else str(ready)
     return {
@@ -37,14 +37,14 @@ def a_pod(
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return a pod of one container.
+    """Return a pod with one container.
 
     Args:
-        name: Its name.
-        namespace: Its namespace, which must exist.
-        node: The node that it is bound to; empty for none.
-        labels: Its labels.
-        annotations: Its annotations.
+        name: The name.
+        namespace: The namespace, which must exist.
+        node: The name of the node that it is bound to; empty for none.
+        labels: The labels; None for none.
+        annotations: The annotations; None for none.
     """
     spec: dict[str, Any] = {"containers": [{"name": "main", "image": "example.com/image"}]}
     if node:
@@ -58,11 +58,11 @@ def a_lease(
     """Return a lease.
 
     Args:
-        name: Its name.
-        namespace: Its namespace, which must exist.
-        holder: The identity of its holder; empty for none.
+        name: The name.
+        namespace: The namespace, which must exist.
+        holder: The identity of the holder; empty for none.
         duration: Seconds for which a renewal is valid.
-        renew_time: When it was last renewed, as `microtime` writes it; empty for never.
+        renew_time: The time of the last renewal, in the form of `microtime`; empty for never.
     """
     spec: dict[str, Any] = {"leaseDurationSeconds": duration}
     if holder:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bugs that reconciles, mappers and periodic functions show during a test, and which of them the test expects."""
+"""The panics of a test: unexpected errors of reconciles, mappers, predicates and periodic functions, most likely
+bugs.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from controller_runtime.controller.panics import Function, Panic
 from controller_runtime.controller.self_wakes import SelfWake, SelfWakes
 
 _SHOWN = 8
-"""How many panics the message lists; of the first one it shows the traceback, too."""
+"""The most panics that the message lists; for the first one it has the traceback as well."""
 
 
 class ReconcilesPanicked(AssertionError):
@@ -20,14 +22,15 @@ class ReconcilesPanicked(AssertionError):
 
 
 class ControllersWakeThemselves(AssertionError):
-    """Controllers were found whose reconciles nothing but their own writes caused, on and on."""
+    """A controller's own writes caused its reconciles again and again, without any other change."""
 
 
 class Panics:
-    """Collects panics until the end of a test.
+    """Collects panics, which are unexpected errors of the program's functions, until the end of a test.
 
     Args:
-        allows: Keep only those that an open block of `expect` awaits: each panic holds the frames of its reconcile.
+        allows: True to keep only panics that an open block of `expect` awaits, because each holds the frames of its
+            reconcile.
 
     Threads: any. Each method changes one list by one operation, so no lock is needed.
     """
@@ -41,11 +44,11 @@ class Panics:
         self._expected: list[_Expected] = []
 
     def watch(self, self_wakes: SelfWakes) -> None:
-        """Count the controllers of one more manager that wake themselves as errors of the test."""
+        """Treat controllers that wake themselves, as detected by `self_wakes`, as errors of the test."""
         self._self_wakes.append(self_wakes)
 
     def note(self, panic: Panic) -> None:
-        """Record a panic, as expected if one of the blocks that are open expects its type."""
+        """Record a panic; it counts as expected if an open block of `expect` names its type."""
         for expected in reversed(self._expected):
             if isinstance(panic.error, expected.kinds):
                 expected.seen.append(panic)
@@ -55,10 +58,11 @@ class Panics:
 
     @contextlib.contextmanager
     def expect(self, *kinds: type[BaseException]) -> Iterator[list[Panic]]:
-        """Expect at least one panic of these types while the block lasts; the value is the list of those seen so far.
+        """Expect at least one panic of these types within the `with` block; its value lists those seen so far.
 
         Raises:
             AssertionError: The block ends without an error, and nothing has raised one of `kinds` inside.
+            TypeError: `kinds` is empty, or not all are exception classes.
         """
         if not kinds or not all(map(_is_class_of_errors, kinds)):
             raise TypeError("expect_panics needs the types of the errors, such as expect_panics(KeyError)")
@@ -73,7 +77,7 @@ class Panics:
             raise AssertionError(f"no reconcile, mapper, predicate or periodic function raised {names}")
 
     def raise_unexpected(self) -> None:
-        """Raise `ReconcilesPanicked` if there are unexpected panics, and forget them.
+        """Raise `ReconcilesPanicked` if there are unexpected panics; they are then cleared.
 
         Raises:
             AssertionError: No panic is unexpected, but a controller wakes itself, or another; each is reported once.
@@ -89,7 +93,7 @@ class Panics:
 
 
 def first_of(failed: BaseException) -> str:
-    """Return the text of an error in one line: of reconciles that panicked with the first of their errors."""
+    """Return the text of an error in one line; for `ReconcilesPanicked` with the first of its errors."""
     first, *others = str(failed).splitlines() or [""]
     return f"{first.partition(';')[0]}: {others[0].strip()}" if isinstance(failed, ReconcilesPanicked) else first
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m controller_runtime.testing.perturb`: perturbs an operator in any language; see `docs/perturbation.md`."""
+"""`python -m controller_runtime.testing.perturb`: tries faults against an operator in any language; see
+`docs/perturbation.md`.
+"""
 
 from controller_runtime.testing.perturbation.others.command import main
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures that pytest finds when this package is installed; each imports what it needs when it is used.
+"""Fixtures that pytest finds when this package is installed; each imports its modules when it is used.
 
 `simulation` and `cluster` are deterministic, `real_cluster` is not. To search for races, run a test with
 many seeds by `@pytest.mark.parametrize("simulation_seed", range(100))`. The marker `embedded_cluster` passes
 options to the clusters of the fixtures, such as `@pytest.mark.embedded_cluster(garbage_collection=True)`.
 
 A test with `cluster` or `real_cluster` fails at its end if reconciles raised errors that are most likely bugs; see
-`EmbeddedCluster.expect_panics`. With `simulation`, code under test that asks the real clock is warned of by a
+`EmbeddedCluster.expect_panics`. With `simulation`, code under test that reads the real clock causes a
 `RealClockWarning`.
 """
 
@@ -37,7 +37,7 @@ _PERTURB = "--perturb"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options of perturbed runs, and those that record and check the rights of the programs under test."""
+    """Add the options of `--perturb`, and those that record and check the permissions of the programs under test."""
     group = parser.getgroup("controller-runtime", "Kubernetes controllers")
     group.addoption(
         _PERTURB,
@@ -67,7 +67,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:
-    """Give a `--perturb` without a value its value, because it would take the path that follows it."""
+    """Add the default value to `--perturb` without a value, because the option would take the next argument as its
+    value.
+    """
     before = args[: args.index("--")] if "--" in args else args
     if _PERTURB in before:
         args[:] = [
@@ -77,7 +79,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Pa
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the markers, so that `--strict-markers` accepts them, and what the options ask for."""
+    """Register the markers, so that `--strict-markers` accepts them, and the plug-ins that the options need."""
     config.addinivalue_line("markers", f"unperturbed(reason): leave this test out of {_PERTURB}")
     config.addinivalue_line(
         "markers",
@@ -119,9 +121,10 @@ def _perturb(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Fail a test whose reconciles panicked, or whose own checks broke, if it has not failed by itself.
+    """Fail a test that passed if its reconciles panicked, or if its own checks failed.
 
-    The clusters raise the same when their fixtures end. But then the test has passed, and the error is its teardown's.
+    The clusters raise the same errors when their fixtures end, but pytest would then report a passed test with an error
+    in its teardown.
     """
     # A test suite may have a fixture of this name of its own.
     found = [pyfuncitem.funcargs.get(name) for name in _CLUSTERS]
@@ -160,7 +163,7 @@ def simulation_seed() -> int:
 
 @pytest.fixture
 def simulation(simulation_seed: int) -> Iterator[Simulation]:
-    """Provide a simulation: hosts under virtual time. An error in any of its threads fails the test."""
+    """Provide a simulation: hosts in virtual time. An error in any of its threads fails the test."""
     from controller_runtime.testing.perturbation import ambient
     from controller_runtime.testing.simulation import Simulation
 
@@ -174,7 +177,9 @@ def simulation(simulation_seed: int) -> Iterator[Simulation]:
 
 @pytest.fixture
 def cluster(simulation: Simulation, request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
-    """Provide an API server and a manager on two hosts of `simulation`; call `run` with what sets the manager up."""
+    """Provide an API server and a manager on two hosts of `simulation`; call `run` with the function that sets it
+    up.
+    """
     from controller_runtime.testing import EmbeddedCluster
 
     with EmbeddedCluster(simulation.host("cluster"), **_options(request)) as cluster:
@@ -183,7 +188,7 @@ def cluster(simulation: Simulation, request: pytest.FixtureRequest) -> Iterator[
 
 @pytest.fixture
 def real_cluster(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
-    """Provide the same on this machine, in real time, for code that waits outside of the host, such as on a socket."""
+    """Provide a cluster on this machine, in real time, for code that waits outside of its host, such as on a socket."""
     from apimachinery.system import SystemHost
     from controller_runtime.testing import EmbeddedCluster
 

@@ -8,11 +8,11 @@ from controller_runtime.client.transport import Stream, Transport, TransportWrap
 
 
 class RecordingTransport(TransportWrapper):
-    """A transport around another one that keeps every request.
+    """A transport around another one that records every request.
 
     Args:
         inner: Carries the requests.
-        requests: The record to continue; None begins one.
+        requests: The record to continue; None begins a new one.
 
     Attributes:
         requests: The record, in the order in which the requests were sent.
@@ -33,6 +33,8 @@ class RecordingTransport(TransportWrapper):
         return self.inner.stream(request, deadline)
 
     def writes(self) -> list[HTTPRequest]:
-        """Return the requests that would change something, in order."""
+        """Return the requests that may change something, in order, including those that upgrade the connection, such as
+        exec.
+        """
         reads = ("GET", "HEAD", "OPTIONS")
         return [request for request in self.requests if request.method not in reads or is_upgrade(request)]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options `--rbac-record` and `--rbac-check` of pytest; imported only if one of them is given.
+"""The pytest options `--rbac-record` and `--rbac-check`; imported only if one of them is given.
 
-With pytest-xdist each worker records its own tests and hands the record to the main process, which decides.
+With pytest-xdist each worker records its own tests and sends the record to the main process, which decides.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _SUFFIXES = (".yaml", ".yml")
 
 @attrs.define
 class RightsRecord:
-    """The accesses for which the managers of a run asked, and how much of the run there was.
+    """The accesses that the managers of a test run needed, and the numbers of tests that did not run or pass.
 
     Attributes:
-        asked: For each program the accesses, each with the first test that needed it. The program of tests without the
+        asked: The accesses of each program, each with the first test that needed it. The program of tests without the
             marker is the empty string.
         counts: The numbers of tests by `deselected`, `skipped` and `failed`.
     """
@@ -40,18 +40,18 @@ class RightsRecord:
     counts: Counter[str] = attrs.field(factory=Counter)
 
     def add(self, program: str, accesses: Mapping[Access, str]) -> None:
-        """Add accesses of a program; of two tests the one that is known stays."""
+        """Add accesses of a program, given with a test that needed each; a known access keeps its test."""
         known = self.asked.setdefault(program, {})
         for access, test in accesses.items():
             known.setdefault(access, test)
 
     def dumped(self) -> dict[str, Any]:
-        """Return the record as values that pytest-xdist can send."""
+        """Return the record as plain values that pytest-xdist can send."""
         asked = {name: [[*access, test] for access, test in each.items()] for name, each in self.asked.items()}
         return {"asked": asked, "counts": dict(self.counts)}
 
     def load(self, dumped: Mapping[str, Any]) -> None:
-        """Add the record of a worker."""
+        """Add the record of a worker, as returned by `dumped`."""
         for program, accesses in dumped["asked"].items():
             self.add(program, {Access(*access): test for *access, test in accesses})
         # Failures and skips are reported to the main process, which has counted them.
@@ -60,11 +60,11 @@ class RightsRecord:
 
 @attrs.frozen
 class RightsVerdict:
-    """The end of a run with one of the options.
+    """The result of a test run with one of the options.
 
     Attributes:
         lines: The lines to show.
-        is_failure: Whether the run fails.
+        is_failure: True if the test run fails.
     """
 
     lines: list[str]
@@ -72,7 +72,9 @@ class RightsVerdict:
 
 
 def files_of(record: RightsRecord, target: Path) -> dict[Path, dict[Access, str]]:
-    """Return the file of each program's accesses: the target itself for all, or one for each name in a folder."""
+    """Return the accesses for each file: all in `target` if it is a file, or one file for each program if it is a
+    folder.
+    """
     if is_file(target):
         together = RightsRecord()
         for accesses in record.asked.values():
@@ -82,12 +84,12 @@ def files_of(record: RightsRecord, target: Path) -> dict[Path, dict[Access, str]
 
 
 def is_file(target: Path) -> bool:
-    """Return whether a target is one file and not a folder of files."""
+    """Return whether `target` stands for one file rather than for a folder of files."""
     return target.suffix in _SUFFIXES and not target.is_dir()
 
 
 def recorded(record: RightsRecord, target: Path) -> RightsVerdict:
-    """Write the files of rights.
+    """Write the files of roles, and return the result.
 
     Raises:
         UsageError: A file cannot be written.
@@ -107,12 +109,12 @@ def recorded(record: RightsRecord, target: Path) -> RightsVerdict:
 
 
 def checked(record: RightsRecord, target: Path, *, partial: str) -> RightsVerdict:
-    """Compare the record with the files of rights.
+    """Compare the record with the roles in the files, and return the result.
 
     Args:
-        record: The accesses for which the managers asked.
+        record: The accesses that the managers needed.
         target: The file or folder.
-        partial: Why rights that nothing used are not judged; empty if they are.
+        partial: The reason why unused permissions are not judged; empty if they are.
 
     Raises:
         UsageError: A file cannot be read.
@@ -151,7 +153,7 @@ def _left_out(record: RightsRecord, target: Path) -> list[str]:
 
 
 class RightsPlugin:
-    """Records what managers ask in each test, and writes or checks the rights at the end of the run."""
+    """Records the accesses of managers in each test, and writes or checks the roles at the end of the test run."""
 
     def __init__(self, config: pytest.Config) -> None:
         record, check = config.getoption("--rbac-record"), config.getoption("--rbac-check")
@@ -203,7 +205,7 @@ class RightsPlugin:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Collect the rights that a test and its fixtures used."""
+        """Record the accesses of a test and its fixtures."""
         outcome = yield
         accesses = self._recorder.take()
         marker = item.get_closest_marker(RIGHTS)
@@ -213,7 +215,7 @@ class RightsPlugin:
         return outcome
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Refuse markers that name no file."""
+        """Refuse markers that do not have exactly one valid file name, or None."""
         for item in items:
             marker = item.get_closest_marker(RIGHTS)
             if marker is not None and not _is_marker(marker):
@@ -222,13 +224,13 @@ class RightsPlugin:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Take the record of a worker of pytest-xdist."""
+        """Receive the record of a pytest-xdist worker."""
         if dumped := getattr(node, "workeroutput", {}).get(_OUTPUT):
             self._record.load(dumped)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Hand the record to the main process, or decide there."""
+        """Send the record to the main process; in the main process, decide."""
         if self._is_worker:
             self._config.workeroutput[_OUTPUT] = self._record.dumped()  # type: ignore[attr-defined]  # xdist's
         elif not self._config.option.collectonly and session.exitstatus in (0, 1):
@@ -254,7 +256,7 @@ class RightsPlugin:
         return f"only a part of the tests was named: {named[0]}" if named else ""
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Show the verdict."""
+        """Print the result."""
         if self._verdict is not None:
             terminalreporter.section(f"rights ({self._option})", red=self._verdict.is_failure)
             for line in self._verdict.lines:

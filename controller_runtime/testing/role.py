@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The role under which a manager runs in a test: from rules, objects or files to objects and a user."""
+"""The role under which a manager runs in a test: makes objects and a user from rules, objects or files."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from controller_runtime.api.resources import NAMESPACES, Resource
 from controller_runtime.client.client import Client
 
 Role = Mapping[str, Any] | Path | str | Sequence[Mapping[str, Any] | Path | str]
-"""The rights of a program: a rule, a Role, ClusterRole or binding as a dict, the path of a YAML file of such objects,
-or several of these."""
+"""The permissions of a program: a rule, a Role, ClusterRole or binding as a dict, the path of a YAML file of these, or
+a sequence of them.
+"""
 
 NAMESPACE, ACCOUNT = "default", "manager"
-"""The service account that is bound to roles for which there is no binding."""
+"""The namespace and the name of the service account for roles without a binding."""
 
 _GROUP = "rbac.authorization.k8s.io"
 _ROLES = ("Role", "ClusterRole")
@@ -35,7 +36,7 @@ _RESOURCES = {
 
 
 class Acting(NamedTuple):
-    """The objects that give a program its rights, and the service account that it acts as.
+    """The objects that give a program its permissions, and the service account that it acts as.
 
     Attributes:
         objects: The account, the roles and the bindings.
@@ -53,11 +54,11 @@ class Acting(NamedTuple):
         return f"system:serviceaccount:{self.namespace}:{self.account}"
 
     def create(self, client: Client) -> str:
-        """Create the objects, and the namespaces that they are in if those are missing; return the user's name.
+        """Create the objects, and their namespaces if those are missing; return the user name of the account.
 
         Raises:
-            APIError: The server refuses one, for example because it is not valid.
-            UsageError: One exists with other rules, from a cluster with another role on the same server.
+            APIError: The server refuses an object, for example because it is not valid.
+            UsageError: An object exists with other rules, from a cluster with another role on the same server.
         """
         for name in dict.fromkeys(one["metadata"].get("namespace", "") for one in self.objects):
             if name:
@@ -68,10 +69,10 @@ class Acting(NamedTuple):
 
 
 def acting(role: Role) -> Acting:
-    """Return the objects with which a program runs under a role. Its account is that which the role's bindings name.
+    """Return the objects with which a program runs under a role. The account is the one that the role's bindings name.
 
-    A role for which there is no binding is bound to that account too, or to `ACCOUNT` in `NAMESPACE` if there are no
-    bindings at all: a Role in its namespace, a ClusterRole and rules without a role in the whole cluster.
+    A role without a binding is bound to that account too, or to `ACCOUNT` in `NAMESPACE` if there are no bindings at
+    all: a Role in its namespace, a ClusterRole and rules without a role in the whole cluster.
 
     Raises:
         UsageError: A file cannot be read, or holds objects of another kind, or the bindings name several accounts.

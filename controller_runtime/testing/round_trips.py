@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Round trips of a conversion, tried with objects of both classes that hypothesis makes.
+"""Tests the round trips of a conversion with objects of both classes that hypothesis generates.
 
-Two things are tried. An object that is converted and converted back is the same. And a converted object that is
+Two properties are tested. An object that is converted and converted back is the same. And a converted object that is
 changed keeps that change: a value of the other version that the annotation keeps must not undo it.
 
 Importing this module needs hypothesis.
@@ -33,16 +33,16 @@ _LONGEST = 200  # characters of a value in a message
 
 
 def check_round_trips(conversion: Conversion[Any, Any], *, examples: int = 100) -> None:
-    """Try a conversion with objects of both classes: each must come back as it was, and a change must survive.
+    """Test a conversion with objects of both classes: each must come back the same, and a change must survive.
 
     An object is converted and converted back, from either class. Then a converted object gets other content, first in
-    all fields and then in one, is converted there and back, and must still have it; and if the other class can express
-    the change of the one field, it must have arrived there. The annotation `keep` is not compared, because a conversion
-    sets and removes it as it needs.
+    all fields and then in one; converted there and back, it must still have that content. If the other class can
+    express the change of the one field, the change must also show there. The annotation `keep` is not compared, because
+    a conversion sets and removes it as it needs.
 
     Args:
         conversion: The conversion.
-        examples: How many objects of each class to try.
+        examples: The number of objects of each class.
 
     Raises:
         AssertionError: An object came back as another one, or without its change. The message names the paths
@@ -75,12 +75,12 @@ def check_round_trips(conversion: Conversion[Any, Any], *, examples: int = 100) 
 
 @attrs.frozen
 class Trip(Generic[A, B]):
-    """The way of objects of one class to the other class and back.
+    """The conversion of objects of one class to the other class and back.
 
     Attributes:
-        name: Its name, for messages.
-        there: Makes an object of the other class.
-        back: Makes one of this class again.
+        name: The name, for messages.
+        there: Converts an object to the other class.
+        back: Converts an object of the other class back.
         keep: The annotation that the two may set and remove.
     """
 
@@ -90,11 +90,14 @@ class Trip(Generic[A, B]):
     keep: str
 
     def require_same(self, obj: A, changes: Sequence[ChangedField] = ()) -> None:
-        """Raise AssertionError if an object comes back as another one.
+        """Convert an object there and back, and compare.
 
         Args:
             obj: The object.
             changes: The fields that were changed since it was converted, for the message.
+
+        Raises:
+            AssertionError: The result differs from the object.
         """
         found = changes_of(self._compared(obj), self._compared(self.back(self.there(obj))))
         if not found:
@@ -106,12 +109,15 @@ class Trip(Generic[A, B]):
         raise AssertionError(f"{self.name} loses a change of a converted object, {lost}: in the end it has {told}")
 
     def require_changes(self, converted: A, other: A, field: int) -> None:
-        """Raise AssertionError if a converted object that is changed comes back without the change.
+        """Change a converted object, convert it there and back, and check that the change is still there.
 
         Args:
             converted: An object that was converted from the other class.
-            other: An object with the content that it is changed to: all of it at once, and one field only.
-            field: The number of that field among those that differ; a greater number begins again at the first.
+            other: An object with the new content: first all of it is taken, then one field only.
+            field: The number of that field among those that differ; beyond the last the count starts again.
+
+        Raises:
+            AssertionError: A change is lost.
         """
         before, after = content_of(converted), content_of(other)
         if not (changes := changes_of(before, after)):

@@ -22,7 +22,7 @@ class ServerOptions(TypedDict):
 def check_together(
     server: APIServer | None, options: Mapping[str, object], role: object | None, transport: object | None
 ) -> None:
-    """Refuse options of a new server next to a server that exists, and a role next to a transport.
+    """Refuse options of a new server together with an existing server, and a role together with a transport.
 
     Raises:
         UsageError: Both are given.

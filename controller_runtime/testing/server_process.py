@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The embedded API server in a process of its own, so that it does not share Python's lock with the caller."""
+"""The embedded API server in its own process, so that it does not share Python's global interpreter lock with the
+caller.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,9 @@ _KUBECONFIG = b" kubeconfig="  # precedes the path at the end of the line that t
 class APIServerProcess:
     """Starts `python -m embedded_apiserver`, or a program that takes the same options, and stops it.
 
-    The server ends when this process does, also when that is killed: it reads the pipe on
-    its standard input until the end. It runs in a session of its own, so Ctrl-C in the terminal
-    reaches only this process, which can stop the server last.
+    The server ends when this process does, even if that is killed: it reads the pipe on its standard input until the
+    end. It runs in its own session, so Ctrl-C in the terminal reaches only this process, which can stop the server
+    last.
 
     Args:
         clock: Measures the wait for the server.
@@ -55,14 +57,17 @@ class APIServerProcess:
 
     @property
     def kubeconfig(self) -> Path:
-        """The kubeconfig (mode 0600) with full access to the server; it is deleted when the server ends."""
+        """The kubeconfig (mode 0600) with full access to the server; it is deleted when the server ends.
+
+        Reading it raises `ControllerRuntimeError` if the server is not running.
+        """
         if self._kubeconfig is None:
             raise ControllerRuntimeError("the embedded API server is not running")
         return self._kubeconfig
 
     @property
     def pid(self) -> int:
-        """The id of the server's process."""
+        """The id of the server's process. Reading it raises `ControllerRuntimeError` if the server is not running."""
         if self._process is None:
             raise ControllerRuntimeError("the embedded API server is not running")
         return self._process.pid
@@ -72,7 +77,8 @@ class APIServerProcess:
 
         Raises:
             UsageError: The distribution of the server is not installed.
-            ControllerRuntimeError: It ended or was not ready in time; the message has its last line of standard error.
+            ControllerRuntimeError: The server ended or was not ready in time; the message has its last line of standard
+                error.
         """
         with needed_by("the embedded API server"):
             import embedded_apiserver  # noqa: F401  the program that is started imports it

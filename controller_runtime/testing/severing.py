@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A transport that ends with its process: after `sever` nothing leaves, and nothing that comes back is seen."""
+"""A transport that ends with its process: after `sever` nothing is sent, and no answer is delivered."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from controller_runtime.client.transport import Stream, Transport, TransportWrap
 
 
 class SeverableTransport(TransportWrapper):
-    """A transport around another one that can be cut for good.
+    """A transport around another one that can be cut permanently.
 
-    A request that was sent before is carried out, but its caller does not get the answer.
+    A request that was sent before is carried out, but its caller gets `ConnectionLost` instead of the answer.
+
+    Args:
+        inner: Carries the requests.
 
     Threads: any.
     """
@@ -27,7 +30,7 @@ class SeverableTransport(TransportWrapper):
         return self._is_severed
 
     def sever(self) -> None:
-        """Let nothing pass from now on. `close` ends the requests that wait for an answer. Idempotent."""
+        """Send and deliver nothing from now on. `close` ends the requests that wait for an answer. Idempotent."""
         self._is_severed = True
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:

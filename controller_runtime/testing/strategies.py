@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strategies of hypothesis for custom resources: objects that a server would accept, made from the class's schema.
+"""Hypothesis strategies for custom resources: objects that a server would accept, by the schema of their class.
 
 Importing this module needs hypothesis.
 """
@@ -39,12 +39,12 @@ _PLAIN = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size
 def strategy_of(cls: type[C], *, name: str = "example", namespace: str = "default") -> st.SearchStrategy[C]:
     """Return a strategy for objects of a declared class, within the constraints of its schema.
 
-    Rules in CEL are not evaluated, so that some objects may break them.
+    CEL rules are not evaluated, so some objects may violate them.
 
     Args:
         cls: The class.
         name: The name of the objects.
-        namespace: Their namespace, if the kind is namespaced.
+        namespace: The namespace of the objects; ignored if the kind is cluster-scoped.
 
     Raises:
         TypeError: The class is not declared with `custom_resource`.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TCP proxy between a client and a server, which a test can cut, stall or slow down, where time is real.
+"""A TCP proxy between a client and a server, which a test in real time can cut, stall or slow down.
 
-It copies bytes and does not interpret them, so clients may use TLS. One thread
-copies all of them; `cut` and the other orders return when they are in effect.
+It copies bytes and does not interpret them, so clients may use TLS. One thread copies all of them; `cut` and the other
+methods return when they are in effect.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from apimachinery.host import Thread
 from apimachinery.system import SystemHost
 
 _READ_SIZE = 65536
-"""Bytes to read at a time, at most."""
+"""The most bytes to read at a time."""
 _ORDER_TIMEOUT = 10.0
-"""Seconds for the loop to carry out an order, which takes it no time; more means that the loop has failed."""
+"""Seconds for the event loop to carry out a method, which takes it no time; after more the loop has failed."""
 _CLOSE_INTERVAL = 0.01
 """Seconds between two attempts to end the connections when the proxy is closed."""
 _PIECES_PER_SECOND = 50.0
-"""Pieces into which `drip` divides a second's bytes, so that they arrive evenly."""
+"""The number of pieces into which `drip` divides a second's bytes, so that they arrive evenly."""
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
-"""SO_LINGER, on and with zero seconds: closing the socket then sends a reset."""
+"""SO_LINGER, on and with zero seconds, so that closing the socket sends a reset."""
 
 
 class TCPProxy:
-    """Listens on a loopback port of its own, and copies everything to and from a server until it is told otherwise.
+    """Listens on its own loopback port, and copies everything to and from a server, until a method says otherwise.
 
     It is for protocols in which the client sends first, such as HTTP and TLS: a new connection is
     cut or stalled when its first bytes arrive. Conditions add up (a slow connection can be stalled
-    too), and `restore` ends them all. Entering starts it, leaving resets the open connections.
+    too), and `restore` ends them all. Entering starts the proxy, leaving resets the open connections.
 
     Args:
         target_host: The server's host. The server may start later, and restart.
@@ -70,7 +70,7 @@ class TCPProxy:
 
     @property
     def open(self) -> int:
-        """The number of connections that are open."""
+        """The number of open connections."""
         return len(self._connections)
 
     def cut(self) -> None:
@@ -87,11 +87,11 @@ class TCPProxy:
         self._order(self._reset)
 
     def stall(self) -> None:
-        """Let nothing pass until `restore`; connections stay open, and new ones are accepted."""
+        """Hold back all bytes until `restore`; connections stay open, and new ones are accepted."""
         self._order(self._may_pass.clear)
 
     def slow(self, seconds: float) -> None:
-        """Delay everything by `seconds` in each direction, until `restore`."""
+        """Delay all bytes by `seconds` in each direction, until `restore`."""
 
         def act() -> None:
             self._delay = seconds
@@ -99,7 +99,7 @@ class TCPProxy:
         self._order(act)
 
     def drip(self, bytes_per_second: float) -> None:
-        """Limit the answers on each connection to this rate, until `restore`."""
+        """Limit the answers on each connection to `bytes_per_second`, until `restore`."""
 
         def act() -> None:
             self._rate = bytes_per_second
@@ -107,10 +107,10 @@ class TCPProxy:
         self._order(act)
 
     def drop_after_request(self) -> None:
-        """Lose one answer: pass on the next request, and reset its connection when the server has answered.
+        """Lose one answer: forward the next request, and reset its connection when the server has answered.
 
-        It is the next request on any connection that is open now. New connections do not count,
-        because their first bytes are a TLS handshake: make a request before.
+        This affects the next request on any connection that is open now. New connections do not count,
+        because their first bytes are a TLS handshake; so make a request before.
 
         Raises:
             RuntimeError: No connection is open.
@@ -125,7 +125,7 @@ class TCPProxy:
         self._order(act)
 
     def restore(self) -> None:
-        """End all conditions; bytes that were held back are passed on first."""
+        """End all conditions; bytes that were held back are forwarded first."""
 
         def act() -> None:
             self._is_cut, self._delay, self._rate = False, 0.0, None

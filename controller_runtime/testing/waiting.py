@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for a condition where time is real: it is checked after each change of a collection, without a sleep."""
+"""Waits for a condition in real time: the condition is checked after each change of a collection, without a sleep."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ V = TypeVar("V")
 def eventually(
     manager: Manager, resource: Kind[Any], check: Callable[[], V], *, namespace: str = "", timeout: float = 10.0
 ) -> V:
-    """Call `check` until it returns a true value: when a collection's initial list is in, and after every change of it.
+    """Call `check` until it returns a true value: once a collection's initial list is complete, and after every change
+    of it.
 
     No polling interval has to be guessed, and no change between two calls is missed.
-    Where time is simulated, use `Simulation.settle`.
+    In a simulation, use `Simulation.settle`.
 
     Args:
-        manager: Watches the collection; it must be running.
+        manager: The running manager, which watches the collection.
         resource: The collection whose changes can make the value true.
-        check: Reads the state from a lister or with the client. The wait ends with its errors.
+        check: Reads the state from a lister or with the client, and returns a value. Its errors end the wait.
         namespace: The namespace to watch; empty for all.
         timeout: Seconds until the wait fails.
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of an embedded server to webhooks in the same process: to those of a cluster's manager, and to a test's own.
+"""Calls an embedded server's webhooks in the same process: those of a cluster's manager, and a test's own.
 
 No TLS and no certificates are involved. In a simulation a call is a request on the simulated network, from the server's
-host to the manager's, so it takes virtual time, can be timed out and has faults; elsewhere it is a call of a function.
+host to the manager's, so it takes virtual time, can time out and has faults; otherwise it is a function call.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _HTTPS = 443
 
 
 class Webhook(Protocol):
-    """Answers the requests of an API server."""
+    """Answers the requests of an API server to one or several webhooks."""
 
     def handle(self, request: HTTPRequest) -> HTTPResponse:
-        """Return the answer; it never raises."""
+        """Return the response to a request; it never raises."""
 
 
 @runtime_checkable
@@ -50,7 +50,14 @@ class Served(Webhook, Protocol):
         """The service that the configurations of these webhooks name."""
 
     def admitted(self, path: str, request: AdmissionRequest, timeout: float) -> HTTPResponse | None:
-        """Return the answer to a review as `handle` gives it; None if it allows the write and says nothing else."""
+        """Return the response to an admission review, as `handle` does; None if it allows the write and contains
+        nothing else.
+
+        Args:
+            path: The path of the webhook.
+            request: The request to be reviewed.
+            timeout: Seconds for the call.
+        """
 
 
 class ClusterCaller:
@@ -85,7 +92,11 @@ class ClusterCaller:
         self._of_last_manager: tuple[object, Served | None] = (None, None)
 
     def call(self, target: Target, request: HTTPRequest, timeout: float) -> HTTPResponse:
-        """See `Caller.call`."""
+        """Send a request to a webhook and return its response. See `Caller.call`.
+
+        Raises:
+            Unreached: There is no such webhook, it is not served, or it does not answer within `timeout` seconds.
+        """
         webhook, deadline = self._webhook(target), self._host.monotonic() + timeout
         if webhook is None:
             raise unreachable(target)
@@ -102,7 +113,16 @@ class ClusterCaller:
         return answer
 
     def hand(self, target: Target, request: Callable[[], AdmissionRequest], timeout: float) -> HTTPResponse | bool:
-        """See `Handing.hand`; reviews that may have faults, or take virtual time, are sent."""
+        """Call a webhook of the manager directly, without encoding the review. See `Handing.hand`.
+
+        Returns:
+            True if the webhook allows the write and says nothing else; False if `call` has to be used, as in a
+            simulation,
+            with faults, and with a test's own webhooks; otherwise the response.
+
+        Raises:
+            Unreached: The webhook is not served, or does not answer within `timeout` seconds.
+        """
         if not self._hands or self._webhooks or (served := self._served()) is None:
             return False
         known, place = self._last_handed

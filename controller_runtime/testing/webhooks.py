@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Installs what a manager declares on the embedded server of a test, as its manifests do on a cluster."""
+"""Installs the definitions and webhooks of a manager on the embedded server of a test, as its manifests do on a
+cluster.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,11 @@ def install_declared(manager: Manager, client: Client) -> None:
     """Install the definitions and the webhooks of a manager that is about to start.
 
     Args:
-        manager: Declares them.
-        client: May write definitions and configurations, so that the manager needs no right to do so.
+        manager: The manager, which declares them.
+        client: A client that may write definitions and webhook configurations, so that the manager needs no permission.
+
+    Raises:
+        NoSuchKind: The server does not serve webhook configurations.
     """
     host = manager.host
     manager.definitions.install(Stop(host, "definitions"), host.monotonic() + _DEFINITIONS_TIMEOUT, client=client)
@@ -25,16 +30,16 @@ def install_declared(manager: Manager, client: Client) -> None:
 
 
 def install_webhooks(manager: Manager, client: Client) -> None:
-    """Apply the configurations of a manager's webhooks, and have it answer from now on; nothing if it declares none.
+    """Apply the configurations of a manager's webhooks, which answer from now on; do nothing if it declares none.
 
-    They answer before the manager's own thread starts, so that a test may write as soon as the cluster is started.
+    They answer before the manager's own thread starts, so that a test may write as soon as the cluster has started.
 
     Args:
-        manager: Declares the webhooks.
-        client: May write configurations.
+        manager: The manager, which declares the webhooks.
+        client: A client that may write webhook configurations.
 
     Raises:
-        NoSuchKind: The server does not serve configurations of webhooks.
+        NoSuchKind: The server does not serve webhook configurations.
     """
     if manager.declared_webhooks:
         install(client, manager.webhooks.installed_objects())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of a replay: what the present code read, wrote, logged and raised, beside what was recorded."""
+"""The text of a replay: the reads, writes, log lines and errors of the present code beside the recorded ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORDS = {Verdict.SAME: "same", Verdict.DIFFERS: "differs", Verdict.UNDECIDED: "
 
 
 def told(replayed: Replayed) -> str:
-    """Return the text of a replay. `=` stands before what is as recorded, `-` was recorded, `+` is new."""
+    """Return the text of a replay. A line is marked `=` if it is as recorded, `-` if only recorded, and `+` if new."""
     return "\n".join(_lines(replayed))
 
 
@@ -59,7 +59,7 @@ def _why(replayed: Replayed) -> str:
 
 
 def why_undecided(replayed: Replayed) -> str:
-    """Return the reason why a replay is undecided, in one line."""
+    """Return one line with the reason why a replay is undecided; empty if there is no reason."""
     if replayed.incident.end.outcome == "cancelled":
         return "the process stopped while it was recorded"
     cut = ["parts of the record are cut"] if replayed.incident.is_cut else []

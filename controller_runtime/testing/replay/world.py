@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The embedded server of a replay: it holds what the incident shows, and answers what was not recorded."""
+"""The embedded server of a replay: it holds the objects of the record, and answers requests that were not recorded."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from controller_runtime.testing.replay.memory import first_states
 from embedded_apiserver import APIServer, Draft, Stored, key_of
 
 Key = tuple[str, str]
-"""The collection in the storage, and the key in it."""
+"""The collection in the storage, and the key of an object in it."""
 
 
 class World:
-    """A `Handler` that is an embedded server, made when it is first asked, of what is known until then.
+    """An embedded server, as a `Handler`; it is made for the first request, with the objects that are known by then.
 
     Args:
         host: The server's host.
-        incident: The incident.
-        prepare: Called with each new server: it installs the definitions of the program.
+        incident: The recorded reconcile.
+        prepare: Called with each new server; installs the definitions of the program.
 
     Threads: those of a simulation, one at a time.
     """
@@ -49,7 +49,7 @@ class World:
                 self._objects.setdefault(place, None)
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
-        """Answer a request that was not recorded."""
+        """Return the response to a request that was not recorded, as `Handler.handle` does."""
         if self._server is None:
             self._server = APIServer(self._host, journal=_Seeds(self._objects))
             self._prepare(self._server)
@@ -59,7 +59,9 @@ class World:
         return self._server.handle(request, on_ready)
 
     def unknown(self, request: HTTPRequest) -> str | None:
-        """Return what is not known and decides the answer to a request that was not recorded; None if all is known."""
+        """Return a text about the unknown state that decides the answer to an unrecorded request; None if the state is
+        known.
+        """
         path = resource_path(request.path)
         if path is None:
             return f"{request.method} {request.path}"
@@ -68,7 +70,7 @@ class World:
         return f"the server's answer to {request.method} {request.path}"
 
     def saw(self, request: HTTPRequest, response: HTTPResponse) -> None:
-        """Take over the object that a recorded answer shows, so that later requests find what was written."""
+        """Take over the object in a recorded answer to a write, so that later requests find what was written."""
         place = _place(request.path)
         if request.method == "GET" or response.status >= 300 or place is None:
             return

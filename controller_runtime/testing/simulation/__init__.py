@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deterministic simulation: real threads under virtual time, with a schedule and faults that follow from a seed."""
+"""Deterministic simulation: real threads in virtual time; their schedule and faults follow from a seed."""
 
 from controller_runtime.testing.simulation.clocks import EPOCH
 from controller_runtime.testing.simulation.locks import SimulatedThread

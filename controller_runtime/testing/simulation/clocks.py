@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clocks of one simulated machine: both follow from the simulation's time, and each may be wrong in its own way."""
+"""The clocks of one simulated machine: both follow from the simulation's time, and each may be wrong."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Clocks:
 
     Args:
         timeline: The simulation's time.
-        chance: Draws where the monotonic clock begins.
+        chance: Draws the origin of the monotonic clock.
         drift: Microseconds per second by which the monotonic clock is fast; negative if it is slow.
 
     Attributes:
@@ -52,18 +52,21 @@ class Clocks:
         return max((self._origin + elapsed) / SECOND, self._reached)
 
     def elapsed(self) -> float:
-        """Return `monotonic` plus the seconds for which the machine was suspended, at the same rate of its clock."""
+        """Return `monotonic` plus the seconds for which the machine was suspended, measured with the same drift."""
         now = self._timeline.now
         return self.monotonic() + (now - self._awake(now)) * (_MILLION + self.drift) // _MILLION / SECOND
 
     def fall_asleep(self, until: int) -> None:
-        """Let the monotonic clock stand still until an instant (nanoseconds); see `Simulation.suspend`."""
+        """Stop the monotonic clock until an instant (nanoseconds of the simulation), as `Simulation.suspend` does."""
         now = self._timeline.now
         self._stood_still = now - self._awake(now)
         self._asleep_from, self._asleep_until = now, max(until, self._asleep_until)
 
     def has_reached(self, deadline: float | None) -> bool:
-        """Return whether `deadline` (monotonic seconds) has passed; `monotonic` agrees from then on."""
+        """Return whether `deadline` (monotonic seconds) has passed; None never passes.
+
+        From then on `monotonic` returns at least `deadline`.
+        """
         due = self.instant_of(deadline)
         if deadline is None or due is None or due > self._timeline.now:
             return False
@@ -73,7 +76,9 @@ class Clocks:
         return True
 
     def instant_of(self, deadline: float | None) -> int | None:
-        """Return the nanosecond of the simulation at which `deadline` passes; None for never."""
+        """Return the nanosecond of the simulation at which `deadline` (monotonic seconds) passes; None if it never
+        does.
+        """
         if deadline is None or deadline == math.inf:
             return None
         elapsed = nanoseconds(deadline) - self._origin

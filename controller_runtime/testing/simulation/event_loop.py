@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An asyncio event loop under virtual time: it waits on a condition of its simulated host, and has no sockets.
+"""An asyncio event loop in virtual time: it waits on a condition of its simulated host, and has no sockets.
 
-It is asyncio's own `BaseEventLoop`, so timers, tasks, futures and their order are asyncio's. A subclass of it supplies
-three names that asyncio documents nowhere, but whose meaning its source states for subclasses, and which are the same
-from Python 3.11 to 3.14: `_selector`, whose `select` waits; `_process_events`, for its result; and `_write_to_self`,
-by which `call_soon_threadsafe` ends the wait. A fourth, `_log_destroy_pending`, is explained where it is used.
+It derives from asyncio's own `BaseEventLoop`, so timers, tasks, futures and their order are asyncio's. A subclass has
+to supply three names that asyncio does not document, but whose meaning its source states for subclasses, and which are
+the same from Python 3.11 to 3.14: `_selector`, whose `select` waits; `_process_events`, for its result; and
+`_write_to_self`, by which `call_soon_threadsafe` ends the wait. A fourth, `_log_destroy_pending`, is explained where it
+is used.
 """
 
 from __future__ import annotations
@@ -26,22 +27,22 @@ class LoopHost(Protocol):
     """The part of a `SimulatedHost` that an event loop needs."""
 
     def condition(self, label: str) -> Condition:
-        """See `Host.condition`."""
+        """Return a condition for waits, as `Host.condition` does."""
 
     def monotonic(self) -> float:
-        """See `Host.monotonic`."""
+        """Return the monotonic seconds, as `Host.monotonic` does."""
 
     def leaving(self, label: str) -> None:
-        """See `SimulatedHost.leaving`."""
+        """Let another thread run, as `SimulatedHost.leaving` does."""
 
 
 class VirtualSelector:
-    """Waits for what asyncio's selector waits for, without file descriptors: the next timer, or a call to `wake`.
+    """Waits in place of asyncio's selector, without file descriptors: until the next timer, or a call to `wake`.
 
     Args:
         host: The host whose condition it waits on.
 
-    Threads: `wake` from any of the simulation, the rest from the loop's.
+    Threads: `wake` from any thread of the simulation, the rest from the loop's thread.
     """
 
     def __init__(self, host: LoopHost) -> None:
@@ -51,9 +52,10 @@ class VirtualSelector:
         self._is_woken = False
 
     def select(self, timeout: float | None) -> list[object]:
-        """Wait for `timeout` seconds (None: no limit) or until woken; it may return early. Nothing is ever readable.
+        """Wait for `timeout` seconds (None: no limit) or until woken; it may return early. The result is always empty.
 
-        Another thread may run even if the timeout is zero, so that a coroutine that never waits is found as a livelock.
+        Another thread may run even if the timeout is zero, so that a coroutine that never waits is detected as a
+        livelock.
         """
         if timeout is not None and timeout <= 0:
             self._host.leaving("event loop")
@@ -68,7 +70,7 @@ class VirtualSelector:
         return []
 
     def wake(self) -> None:
-        """End the wait of the loop's thread, or its next one."""
+        """End the present wait of the loop's thread, or else its next one."""
         with self._condition:
             self._is_woken = True
             self._condition.notify_all()
@@ -83,7 +85,7 @@ class SimulatedEventLoop(asyncio.BaseEventLoop):
     Args:
         host: The host, for its clock and its condition.
 
-    Threads: as asyncio's loops.
+    Threads: as for asyncio's event loops.
     """
 
     def __init__(self, host: LoopHost) -> None:
@@ -105,7 +107,7 @@ class SimulatedEventLoop(asyncio.BaseEventLoop):
         context: contextvars.Context | None = None,
         **options: Any,
     ) -> asyncio.Task[T]:
-        """Return a new task, as asyncio does; `options` are those of later versions of Python."""
+        """Return a new task, as asyncio does; `options` are the arguments that later versions of Python have."""
         context = contextvars.copy_context() if context is None else context
         task: asyncio.Task[T] = super().create_task(coro, name=name, context=context, **options)
         if not task.done():  # an eager task may have ended already
@@ -114,7 +116,9 @@ class SimulatedEventLoop(asyncio.BaseEventLoop):
         return task
 
     def run_forever(self) -> None:
-        """Run until `stop` is called; when the host crashes, end every coroutine as the host's threads are ended."""
+        """Run until `stop` is called. If the host crashes, raise `Crashed` in every coroutine, and then in the
+        caller.
+        """
         try:
             super().run_forever()
         except Crashed:
@@ -122,7 +126,7 @@ class SimulatedEventLoop(asyncio.BaseEventLoop):
             raise
 
     def __del__(self) -> None:
-        """Do nothing, where asyncio warns of a loop that is not closed: there is nothing to close after a crash."""
+        """Do nothing; asyncio would warn of a loop that is not closed, but after a crash there is nothing to close."""
 
     def _unwind(self) -> None:
         """Raise `Crashed` in every suspended coroutine, in its own context.

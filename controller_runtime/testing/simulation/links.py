@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The links of simulated hosts: where nothing passes for a while, and where a brown-out spoils what passes."""
+"""The network links of simulated hosts: cuts, where nothing passes, and brown-outs, where many calls have faults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from controller_runtime.testing.simulation.system_faults import FaultKind, Syste
 from controller_runtime.testing.simulation.timeline import VirtualTimeline, nanoseconds
 
 GATEWAY_ERRORS = (500, 502, 503, 504)
-"""The statuses by which a server or a proxy may say that it gave up waiting; the request may be carried out yet."""
+"""The statuses of a server or a proxy that stopped waiting; the request may still be carried out."""
 
 
 class _BrownOut(NamedTuple):
@@ -37,9 +37,9 @@ _BROWN_OUTS = (
     _BrownOut((None,), _LATE_WRITES, is_silent=True),
     _BrownOut((None,), _LATE_WRITES, is_silent=False),
 )
-"""The kinds of brown-outs, of which each run has one. Writes wait longer than reads."""
+"""The kinds of brown-outs, one of which is drawn for each run. Writes are delayed longer than reads."""
 _LATE = 1.0, 4.0
-"""Seconds by which a request is late in a brown-out, at least and at most."""
+"""The least and the most seconds by which a request is late in a brown-out."""
 
 
 class Way(enum.Enum):
@@ -50,10 +50,10 @@ class Way(enum.Enum):
 
 
 class Links:
-    """The state of each host's link to the server, by the host's name without a count of its restarts.
+    """The state of each host's link to the server; a link stays the same over restarts of its host.
 
     Args:
-        timeline: The time.
+        timeline: The simulation's time.
         seed: Determines the faults of calls in brown-outs.
     """
 
@@ -64,29 +64,31 @@ class Links:
         self._brown_until: dict[str, int] = {}
 
     def cut(self, name: str, seconds: float, ways: Iterable[Way]) -> None:
-        """Let nothing pass in some directions for `seconds`."""
+        """Let nothing pass on the link of the host `name`, in the given directions, for `seconds`."""
         for way in ways:
             until = self._timeline.now + nanoseconds(seconds)
             self._cut_until[name, way] = max(self._cut_until.get((name, way), 0), until)
 
     def is_cut(self, host: SimulatedHost, way: Way) -> bool:
-        """Return whether nothing passes in a direction at present."""
+        """Return whether the link of `host` is cut in a direction at present."""
         return self._cut_until.get((_name_of(host), way), 0) > self._timeline.now
 
     def brown_out(self, name: str, seconds: float) -> None:
-        """Let calls go wrong for `seconds`; see `FaultKind.BROWN_OUT`."""
+        """Give many calls of the host `name` faults for `seconds`, as `FaultKind.BROWN_OUT` describes."""
         until = self._timeline.now + nanoseconds(seconds)
         self._brown_until[name] = max(self._brown_until.get(name, 0), until)
 
     def is_silent(self, host: SimulatedHost) -> bool:
-        """Return whether a brown-out is going on in which watches are silent."""
+        """Return whether the host is in a brown-out of a kind in which watches are silent."""
         return self._kind.is_silent and self._is_brown(host)
 
     def _is_brown(self, host: SimulatedHost) -> bool:
         return self._brown_until.get(_name_of(host), 0) > self._timeline.now
 
     def fault_in_brown_out(self, host: SimulatedHost, call: int, request: HTTPRequest) -> SystemFault | None:
-        """Return the fault of a host's call of this number, if there is a brown-out, and it has one."""
+        """Return the fault of the host's call with the number `call`; None outside of a brown-out, or if the call has
+        none.
+        """
         if not self._is_brown(host):
             return None
         chance = random.Random(f"{self._seed}/brown-out/{host.name}/{call}")
@@ -95,7 +97,7 @@ class Links:
 
 
 def gave_up(fault: SystemFault) -> HTTPResponse:
-    """Return the answer of a server or a proxy that gave up waiting for the outcome of a request."""
+    """Return the 5xx response of a server or a proxy that stopped waiting for the outcome of a request."""
     code = GATEWAY_ERRORS[int(fault.seconds * 10) % len(GATEWAY_ERRORS)]
     status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": "gave up waiting"}
     return HTTPResponse(code, {"content-type": "application/json"}, json.dumps(status).encode())

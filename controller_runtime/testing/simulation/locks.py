@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The locks, conditions and threads of a simulated machine.
 
-They keep the contracts of `apimachinery.host` with the help of the scheduler, and refuse mistakes that would stay
+They keep the contracts of `apimachinery.host` by means of the scheduler, and raise errors for mistakes that would stay
 unnoticed in production, such as a wait with a lock held.
 """
 
@@ -17,7 +17,11 @@ from controller_runtime.testing.simulation.tasks import Machine, Task, TaskState
 
 
 class SimulatedLock:
-    """A lock that may let other threads run before it is taken, and refuses to be taken twice by one thread."""
+    """A lock of a simulated machine. Taking it may let other threads run first.
+
+    Raises:
+        RuntimeError: When entered by the thread that holds it already.
+    """
 
     def __init__(self, scheduler: Scheduler, machine: Machine, label: str) -> None:
         self._scheduler = scheduler
@@ -68,7 +72,7 @@ class SimulatedLock:
 
 
 class SimulatedCondition(SimulatedLock):
-    """A condition whose waiters wake in an order drawn from the seed, and now and then without a notification."""
+    """A condition whose waiters wake in an order drawn from the seed, and sometimes without a notification."""
 
     def __init__(self, scheduler: Scheduler, machine: Machine, clocks: Clocks, label: str) -> None:
         super().__init__(scheduler, machine, label)
@@ -76,10 +80,14 @@ class SimulatedCondition(SimulatedLock):
         self._waiters: list[Task] = []
 
     def wait_until(self, deadline: float | None) -> None:
-        """Release the lock, sleep until notified or `deadline`, and take it again.
+        """Release the lock, sleep until notified or `deadline` (monotonic seconds; None: no limit), and take the lock
+        again.
+
+        It may also return early.
 
         Raises:
             LockHeld: The thread holds another lock.
+            RuntimeError: The thread does not hold this lock.
         """
         scheduler = self._scheduler
         task = self._holder("wait on")
@@ -93,13 +101,21 @@ class SimulatedCondition(SimulatedLock):
         self._take(task)
 
     def notify(self) -> None:
-        """Wake one waiter, chosen at random from the seed."""
+        """Wake one waiter, chosen by the seed.
+
+        Raises:
+            RuntimeError: The thread does not hold this lock.
+        """
         self._holder("notify")
         if self._waiters:
             self._scheduler.wake(self._waiters[int(self._scheduler.chance.random() * len(self._waiters))])
 
     def notify_all(self) -> None:
-        """Wake every waiter."""
+        """Wake every waiter.
+
+        Raises:
+            RuntimeError: The thread does not hold this lock.
+        """
         self._holder("notify")
         for waiter in list(self._waiters):
             self._scheduler.wake(waiter)
@@ -125,10 +141,14 @@ class SimulatedThread:
         self._clocks = clocks
 
     def join_until(self, deadline: float | None) -> bool:
-        """Wait until the thread has ended or until `deadline`, and return whether it has ended.
+        """Wait until the thread has ended or until `deadline` (monotonic seconds; None: no limit).
+
+        Returns:
+            True if the thread has ended.
 
         Raises:
             LockHeld: The caller holds a lock.
+            RuntimeError: The caller is this thread.
         """
         scheduler = self._scheduler
         task = scheduler.enter(self.task.machine)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network between simulated hosts: a request and its answer are timers, and a thread of the server acts in between.
+"""The network between simulated hosts: timers deliver requests and answers, and threads of the server handle them.
 
-So a request arrives whether or not its caller still waits, runs or leads. Only the thread that
-holds the simulation's baton runs code of this module, so there is no lock.
+So a request arrives whether or not its caller still waits, runs or leads. Only the thread that the scheduler lets run
+executes code of this module, so there is no lock.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from controller_runtime.testing.simulation.system_faults import FaultKind, Syste
 from controller_runtime.testing.simulation.timeline import Timer, nanoseconds
 
 _SOONEST = 0.001
-"""Seconds until a watch is read again, at least: the server's clock may have rounded the wait down to zero."""
+"""The least seconds until a watch is read again: the server's clock may have rounded the wait down to zero."""
 
 
 class SimulatedConnection:
@@ -29,11 +29,11 @@ class SimulatedConnection:
         network: Delivers the messages.
         host: The client's host.
         request: The request.
-        fault: The fault of this call, if it has one.
+        fault: The fault of this call; None if it has none.
 
     Attributes:
-        mailbox: Receives what comes back.
-        is_given_up: Whether the client has given up waiting, so that an answer is ignored.
+        mailbox: Receives everything that comes back.
+        is_given_up: True if the client no longer waits, so that an answer is ignored.
     """
 
     def __init__(self, network: Network, host: SimulatedHost, request: HTTPRequest, fault: SystemFault | None) -> None:
@@ -54,7 +54,7 @@ class SimulatedConnection:
         self._alarm: Timer | None = None
 
     def send(self) -> None:
-        """Send the request, and return at once: timers do all further steps."""
+        """Send the request and return at once; timers do all further steps."""
         kind, seconds = (self._fault.kind, self._fault.seconds) if self._fault else (None, 0.0)
         if kind is FaultKind.REFUSE:
             self.mailbox.put(ConnectionEnd(cut=True))
@@ -66,7 +66,7 @@ class SimulatedConnection:
                 self._network.at(answered_at, partial(self._deliver, item))
 
     def post(self, message: bytes) -> None:
-        """Send a message on a connection that was upgraded, and return at once."""
+        """Send a message on an upgraded connection, such as a WebSocket, and return at once."""
         self._pass(lambda: self._incoming.put(message, self._server, self._watch))
 
     def is_closed(self) -> bool:
@@ -81,7 +81,7 @@ class SimulatedConnection:
             self._pass(self._forget)
 
     def comes_from(self, host: SimulatedHost) -> bool:
-        """Return whether `host` is the caller's."""
+        """Return whether `host` is the caller's host."""
         return self._host is host
 
     def break_off(self) -> None:
@@ -186,22 +186,22 @@ class SimulatedConnection:
 
 
 class Network:
-    """Links between hosts and one server, with latency and faults that follow from the seed.
+    """Links between hosts and one server, whose latency and faults follow from the seed.
 
     Args:
         sim: The simulation.
         faults: The faults of calls.
         fired: Every fault that happens is appended to it; in the end it is the script of the run.
         latency: Seconds that a message takes, on average. If it is zero, messages arrive at the instant at which they
-            are sent, and only the schedule decides what comes between.
+            are sent, and only the schedule decides what happens in between.
         until: Virtual seconds after which calls have no faults.
 
     Attributes:
         server: Answers requests; while it is None or its host has crashed, connections are refused.
         open: Connections that the server has not ended.
         links: The links of the hosts.
-        on_begin: Called with each request at the instant at which it is sent.
-        on_answer: Called with each answer at the instant at which it arrives, if its client still waits for it.
+        on_begin: Called with the host and each request when it is sent.
+        on_answer: Called with the host, the request and each answer when it arrives at a client that still waits.
     """
 
     def __init__(
@@ -233,23 +233,23 @@ class Network:
         return self._timeline.now
 
     def serve(self, host: SimulatedHost, handler: Handler) -> None:
-        """Let `handler` answer from now on, on threads of `host`; connections to its predecessor are cut."""
+        """Let `handler` answer from now on, on threads of `host`; connections to the previous server are broken."""
         for connection in list(self.open):
             connection.break_off()
         self.server = SimulatedServer(host, handler)
 
     def hang_up(self, host: SimulatedHost) -> None:
-        """Close all connections of a host whose process has ended. Requests that it has sent are carried out."""
+        """Close all connections of a host whose process has ended. Requests that it has sent are still carried out."""
         for connection in list(self.open):
             if connection.comes_from(host):
                 connection.close()
 
     def cut(self, name: str, seconds: float, ways: Iterable[Way] = (Way.OUT, Way.IN)) -> None:
-        """Let nothing pass between the host of this name and the server for `seconds`, also after it is restarted.
+        """Let nothing pass between the host `name` and the server for `seconds`, even if it is restarted meanwhile.
 
         Args:
-            name: The host, without a count of its restarts.
-            seconds: How long.
+            name: The name of the host, without the number of its restarts.
+            seconds: The duration, in virtual seconds.
             ways: The directions in which nothing passes.
         """
         self.links.cut(name, seconds, ways)
@@ -275,21 +275,21 @@ class Network:
         return connection
 
     def answered(self, host: SimulatedHost, request: HTTPRequest, response: HTTPResponse) -> None:
-        """Call the hooks for an answer that arrives."""
+        """Call the functions of `on_answer` for an answer that arrives."""
         for hook in self.on_answer:
             hook(host, request, response)
 
     def note(self, fault: SystemFault) -> None:
-        """Record that `fault` happens."""
+        """Record that `fault` happens, in `fired` and in the trace."""
         self._fired.append(fault)
         self._sim.note(f"{fault.kind} {fault.host}")
 
     def arrival(self, late: float) -> int:
-        """Return the nanosecond at which a message that is sent now arrives, `late` seconds later than usual."""
+        """Return the nanosecond at which a message sent now arrives, if it takes `late` seconds longer than usual."""
         return self.now + nanoseconds(late + self._latency * (0.5 + self._chance.random()))
 
     def at(self, when: int, action: Callable[[], None]) -> Timer:
-        """Run `action` at an instant (nanoseconds), now if it is the present one.
+        """Run `action` at the instant `when` (nanoseconds of the simulation), at once if that is now; return its timer.
 
         The action may put items into mailboxes and do nothing else.
         """

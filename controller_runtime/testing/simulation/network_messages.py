@@ -9,20 +9,20 @@ from apimachinery.http import HTTPResponse, Upgraded, Watch
 from controller_runtime.testing.simulation.network_server import ConnectionEnd, SimulatedServer
 
 Arrival = HTTPResponse | list[bytes] | ConnectionEnd
-"""An item that comes back on a connection: the headers or the whole answer, then lines or messages, then the end."""
+"""An item that a client receives: the response or its headers, then lines or messages of a stream, then the end."""
 
 
 def head_of(answer: Watch) -> HTTPResponse:
-    """Return the headers that come before the lines or messages of an answer."""
+    """Return a response with the status and headers of a stream, which precede its lines or messages."""
     if isinstance(answer, Upgraded):
         return HTTPResponse(101, {**answer.headers, "sec-websocket-protocol": answer.protocol})
     return HTTPResponse(200, answer.headers)
 
 
 class Incoming:
-    """Messages that have arrived and that the server has not taken, in order.
+    """Messages of the client that have arrived and that the server has not taken yet, in order.
 
-    Only the thread that holds the simulation's baton runs its code, so there is no lock.
+    Only the thread that the scheduler lets run executes its code, so there is no lock.
     """
 
     def __init__(self) -> None:
@@ -31,16 +31,24 @@ class Incoming:
         self._is_handing = self._has_room = False
 
     def put(self, message: bytes, server: SimulatedServer | None, answer: Watch | None) -> None:
-        """Add a message, and have it handed on."""
+        """Add a message, and have a thread of the server deliver it.
+
+        Args:
+            message: The message.
+            server: The server; None if it is not known yet.
+            answer: The server's end of the connection; None if there is none yet.
+        """
         self._messages.append(message)
         self.hand_on_soon(server, answer)
 
     def note_room(self) -> None:
-        """Note that the server may have room again for a message that it refused."""
+        """Record that the server may now accept a message that it refused before."""
         self._has_room = True
 
     def hand_on_soon(self, server: SimulatedServer | None, answer: Watch | None) -> None:
-        """Have a thread of the server hand the messages to the answer, unless one does."""
+        """Have a thread of the server deliver the messages to `answer`, unless one is doing so, or there are no
+        messages.
+        """
         if not self._messages or answer is None or self._is_handing or server is None or server.host.crashed:
             return
         self._is_handing, self._answer = True, answer

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The receiving ends of the simulated network: mailboxes, and the threads of a server that take from one."""
+"""The receiving ends of the simulated network: mailboxes, and the threads of a server that take requests from one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from controller_runtime.testing.simulation.tasks import Task
 T = TypeVar("T")
 
 SERVER_THREADS = 3
-"""The threads of a server; more than one, so that the schedule can interleave requests inside the server."""
+"""The number of threads of a server; more than one, so that the schedule can interleave requests inside the server."""
 
 
 class Mailbox(Generic[T]):
@@ -22,7 +22,7 @@ class Mailbox(Generic[T]):
 
     Args:
         host: The host whose threads take the items.
-        label: Names the wait in the trace.
+        label: The name of the wait in the trace.
     """
 
     def __init__(self, host: SimulatedHost, label: str) -> None:
@@ -32,13 +32,20 @@ class Mailbox(Generic[T]):
         self._waiters: list[Task] = []
 
     def put(self, item: T) -> None:
-        """Add an item, and wake a thread that waits for one. May be called by a timer."""
+        """Add an item, and wake a thread that waits for one. A timer may call it."""
         self._items.append(item)
         if self._waiters:
             self._host.scheduler.wake(self._waiters[0])
 
     def take(self, deadline: float | None) -> T | None:
-        """Wait for an item and take the first, or None by `deadline` (monotonic seconds of the host)."""
+        """Wait for an item, remove the first one and return it; None if there is none by `deadline`.
+
+        Args:
+            deadline: Monotonic seconds of the host; None for no limit.
+
+        Raises:
+            LockHeld: The caller holds a lock.
+        """
         scheduler = self._host.scheduler
         task = scheduler.enter(self._host.machine)
         scheduler.refuse_locks(task, self._label)
@@ -61,10 +68,10 @@ class ConnectionEnd:
 
 
 class SimulatedServer:
-    """A handler on a host, with threads that process what arrives.
+    """A handler on a host, with threads that process arriving requests.
 
     Args:
-        host: Runs the threads.
+        host: The host of the threads.
         handler: Answers requests.
     """
 

@@ -18,9 +18,9 @@ class NetworkTransport:
 
     Args:
         network: The network.
-        host: The client's host; when it crashes, requests that it has sent still arrive.
+        host: The client's host; if it crashes, requests that it has sent still arrive.
 
-    Threads: any of the host's.
+    Threads: any thread of the host.
     """
 
     def __init__(self, network: Network, host: SimulatedHost) -> None:
@@ -34,17 +34,25 @@ class NetworkTransport:
         return f"{self._host.name} over the simulated network"
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
-        """See `transport.Transport.request`."""
+        """Send a request and return its response. See `transport.Transport.request`.
+
+        Raises:
+            ConnectionLost: The connection is refused or closed, or there is no answer by `deadline`.
+        """
         return self._first(self._network.begin(self._host, request), request, deadline)
 
     def stream(self, request: HTTPRequest, deadline: float) -> NetworkStream:
-        """See `transport.Transport.stream`."""
+        """Send a request and return the stream of its answer. See `transport.Transport.stream`.
+
+        Raises:
+            ConnectionLost: The connection is refused or closed, or there is no answer by `deadline`.
+        """
         connection = self._network.begin(self._host, request)
         response = self._first(connection, request, deadline)
         return NetworkStream(connection, response, f"{request.method} {request.path}")
 
     def close(self) -> None:
-        """See `transport.Transport.close`."""
+        """End all calls that wait for an answer. See `transport.Transport.close`."""
         with self._lock:
             in_hand = [*self._in_hand]
         for connection in in_hand:
@@ -64,7 +72,10 @@ class NetworkTransport:
 
 
 class NetworkStream(Stream):
-    """A `transport.Stream` over a simulated network. Threads: one reads, any closes."""
+    """A `transport.Stream` over a simulated network.
+
+    Threads: one reads, any closes.
+    """
 
     def __init__(self, connection: SimulatedConnection, response: HTTPResponse, what: str) -> None:
         self.response = response
@@ -76,7 +87,12 @@ class NetworkStream(Stream):
             connection.close()
 
     def read(self, deadline: float) -> list[bytes] | None:
-        """See `transport.Stream.read`."""
+        """Return the next lines; None at the end of the stream. See `transport.Stream.read`.
+
+        Raises:
+            StreamIdle: There is no complete line by `deadline`.
+            ConnectionLost: The connection broke.
+        """
         connection = self._connection
         if self._whole:
             lines, self._whole = self._whole, []
@@ -94,7 +110,12 @@ class NetworkStream(Stream):
         return None
 
     def receive(self, deadline: float) -> list[bytes] | None:
-        """See `transport.Stream.receive`."""
+        """Return the next messages; empty if there is none by `deadline`, None at the end. See
+        `transport.Stream.receive`.
+
+        Raises:
+            ConnectionLost: The connection broke.
+        """
         connection = self._connection
         arrived = None if connection.is_closed() else connection.mailbox.take(deadline)
         if connection.is_closed():
@@ -107,11 +128,15 @@ class NetworkStream(Stream):
         return None
 
     def send(self, message: bytes, deadline: float) -> None:
-        """See `transport.Stream.send`."""
+        """Send a message on an upgraded connection. See `transport.Stream.send`.
+
+        Raises:
+            ConnectionLost: The connection has ended.
+        """
         if self._connection.is_closed():
             raise ConnectionLost(f"{self._what}: the connection has ended")
         self._connection.post(message)
 
     def close(self) -> None:
-        """See `transport.Stream.close`."""
+        """Close the connection. Idempotent. See `transport.Stream.close`."""
         self._connection.close()

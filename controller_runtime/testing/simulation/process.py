@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes to the real process during a simulation, for speed and determinism; they do not change the schedule."""
+"""Changes to the real process during a simulation, for speed and determinism; they do not affect the schedule."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def pinned() -> Iterator[None]:
-    """Keep this thread, and those that it starts, on one CPU: switching between them is then three times cheaper."""
+    """Keep this thread, and those that it starts, on one CPU within the `with` block.
+
+    Switching between threads is then three times cheaper. Nothing happens on systems without `os.sched_setaffinity`.
+    """
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -24,9 +27,9 @@ def pinned() -> Iterator[None]:
 
 
 def process_number() -> int:
-    """Return the number of this worker of pytest-xdist, or else the process's own.
+    """Return the number of this pytest-xdist worker, or the process id outside of one; `pinned` chooses the CPU by it.
 
-    On two CPUs the processes of three workers would choose the same CPU in one of four runs, and leave the other idle.
+    With process ids alone, three workers on two CPUs would choose the same CPU in one of four runs.
     """
     worker = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
     return int(worker) if worker.isdecimal() else os.getpid()
@@ -34,7 +37,9 @@ def process_number() -> int:
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """Disable the garbage collector of cycles: when it runs, and so calls `__del__`, depends on Python's version."""
+    """Disable the cyclic garbage collector within the `with` block: the time at which it runs, and calls `__del__`,
+    depends on Python's version.
+    """
     if not gc.isenabled():
         yield
         return

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notices code under test that asks the real clock, or sleeps in real time, on a thread whose time is virtual.
+"""Detects code under test that reads the real clock, or sleeps in real time, on a thread whose time is virtual.
 
-The interpreter reports each call of a function that is written in C, as the functions of `time` and `datetime` are. So
-the calls are seen however the function was imported, nothing is replaced, and a line that is never run is never named.
+The interpreter reports each call of a function written in C, such as those of `time` and `datetime`. So calls are
+detected no matter how the function was imported, and nothing is replaced. A line that does not run is never reported.
 
-Since Python 3.12 the interpreter reports the calls of code under test only (`sys.monitoring`), which costs next to
-nothing. Before, a profile function gets every call of a watched thread, which is then half as fast.
+Since Python 3.12 the interpreter reports only the calls of code under test (`sys.monitoring`), at almost no cost. On
+earlier versions a profile function gets every call of a watched thread, which is then half as fast.
 """
 
 from __future__ import annotations
@@ -27,11 +27,14 @@ from typing import Any
 
 _PACKAGE = str(Path(__file__).parents[2])
 _TOOL = 4
-"""The number of this tool: reserved by Python for no kind of tool, and not taken by Hypothesis."""
+"""The number of this tool for `sys.monitoring`; Python reserves it for no kind of tool, and Hypothesis does not use
+it.
+"""
 
 Fail = Callable[["RealClockWarning"], None]
-"""Called with the warning if the filters of `warnings` make it an error. An error that were raised in the code under
-test could be caught and retried there, and stay unnoticed."""
+"""Called with the warning if the filters of `warnings` turn it into an error. If the error were raised in the code
+under test, that code could catch it and retry, and the error would stay unnoticed.
+"""
 
 _watched = threading.local()  # `fail` in each thread that is watched by `sys.monitoring`
 
@@ -57,9 +60,12 @@ _SEEN = _CLOCKS | {time.sleep}
 
 
 def watch_thread(fail: Fail) -> None:
-    """Warn from now on, by the line, of code under test that calls a real clock or sleeps on the calling thread.
+    """Warn from now on, naming the line, of code under test that reads a real clock or sleeps on the calling thread.
 
     Code under test is all code outside of the standard library, of installed packages and of this package.
+
+    Args:
+        fail: Called with the warning if the filters of `warnings` turn it into an error.
     """
     if _monitors_calls():
         _watched.fail = fail
@@ -109,7 +115,7 @@ def _profile_for(fail: Fail) -> Callable[[FrameType, str, Any], None]:
 
 
 def is_under_test(code: CodeType) -> bool:
-    """Return whether code is neither of the standard library, nor of an installed package, nor of this one."""
+    """Return whether code belongs neither to the standard library, nor to an installed package, nor to this package."""
     return not code.co_filename.startswith((*_folders_of_others(), "<frozen "))
 
 

@@ -12,12 +12,12 @@ from controller_runtime.testing.simulation.timeline import SECOND
 
 
 def hang_report(what: str, now: int, tasks: Iterable[Task], steps: Iterable[str]) -> str:
-    """Return the text of a hang: `what`, a line for each task, then the last steps.
+    """Return the text about a hang: `what`, a line for each task, then the last steps.
 
     Args:
         what: The kind of hang.
-        now: Nanoseconds of the simulation.
-        tasks: All tasks that have not ended.
+        now: The time, in nanoseconds of the simulation.
+        tasks: All threads of the simulation that have not ended.
         steps: The last lines of the trace.
     """
     lines = [f"{what} at {now / SECOND:.9f} s of virtual time"]
@@ -27,7 +27,7 @@ def hang_report(what: str, now: int, tasks: Iterable[Task], steps: Iterable[str]
 
 
 def stuck_outside(task: Task, seconds: float) -> str:
-    """Return the kind of hang of a task that has been running for `seconds` of real time without a step."""
+    """Return a text about a task that has been running for `seconds` of real time without a step."""
     return (
         f"{task.name} is stuck outside the simulation: it has not come back for {seconds:g} s of real time. "
         "It waits for something real, such as a socket, a bare lock or time.sleep, or it loops"
@@ -35,7 +35,7 @@ def stuck_outside(task: Task, seconds: float) -> str:
 
 
 def stack_of(task: Task) -> str:
-    """Return the stack of the thread of `task` at this moment, innermost frame last."""
+    """Return the present stack of the thread of `task`, innermost frame last."""
     frame = sys._current_frames().get(task.thread.ident or 0)
     return "".join(traceback.format_stack(frame)) if frame is not None else "(its thread has ended)\n"
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real threads that pass a baton: one runs at a time, and the seed determines which is next.
+"""Real threads, of which the scheduler lets one run at a time; the seed determines which is next.
 
-The thread that gives up the baton chooses the next task itself and hands the baton over to it. Time moves
-only when no task can run. Only the thread that holds the baton runs code of this module, so
-there is no lock.
+The running thread holds the baton. To give it up, it chooses the next task and hands the baton over to it. Time
+advances only when no task can run. Only the thread with the baton runs code of this module, so there is no lock.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Hook = Callable[[], None]
 
 
 class Scheduler:
-    """Decides which task runs and when time moves; `Simulation` explains the arguments."""
+    """Decides which task runs and when time advances; the arguments are those of `Simulation`."""
 
     def __init__(
         self,
@@ -68,7 +67,7 @@ class Scheduler:
     # Calls of tasks.
 
     def enter(self, machine: Machine) -> Task:
-        """Return the calling task; raise `Crashed` if it or `machine` has crashed.
+        """Return the calling task, which calls a method of a host on `machine`.
 
         Raises:
             Crashed: The caller's machine or `machine` has crashed, or the simulation is over.
@@ -97,13 +96,13 @@ class Scheduler:
             raise error
 
     def step(self, task: Task, label: str) -> None:
-        """Let another task run, if the strategy chooses another."""
+        """Let another task run, if the strategy chooses one; `label` names the place in the trace."""
         task.label = label
         self._make_ready(task)
         self._switch(task)
 
     def park(self, task: Task, label: str, queue: list[Task] | None = None, due: int | None = None) -> None:
-        """Sleep among `queue` until woken or until `due` (nanoseconds)."""
+        """Let the calling task sleep, as one of `queue`, until woken or until the nanosecond `due` (None: no limit)."""
         task.label, task.queue, task.state = label, queue, TaskState.PARKED
         if queue is not None:
             queue.append(task)
@@ -112,7 +111,7 @@ class Scheduler:
         self._switch(task)
 
     def wake(self, task: Task) -> None:
-        """End the sleep of a parked task."""
+        """End the sleep of a task."""
         if task.timer is not None:
             task.timer.cancel()
             task.timer = None
@@ -122,7 +121,7 @@ class Scheduler:
         self._make_ready(task)
 
     def settle(self) -> None:
-        """Let all other threads run until none of them can, without moving time. For the test's thread."""
+        """Let all other threads run until each waits, while time stands still. Only for the test's thread."""
         self._settling = True
         try:
             self.park(self.root, "settle")
@@ -130,7 +129,7 @@ class Scheduler:
             self._settling = False
 
     def spawn(self, machine: Machine, name: str, target: Callable[[], None]) -> Task:
-        """Return a new task that runs `target` when it is first chosen."""
+        """Return a new task on `machine` that runs `target` once it is chosen."""
         task = Task(machine, name, self.chance.random())
         task.thread = threading.Thread(target=self._run, args=(task, target), name=name, daemon=True)
         task.thread.start()
@@ -139,7 +138,7 @@ class Scheduler:
         return task
 
     def fail(self, error: BaseException) -> None:
-        """Fail the run: the test's thread runs next, and raises the first `error` that was given."""
+        """Fail the run: the test's thread runs next and raises `error`, unless another error was given before."""
         if self._failure is None:
             self._failure = error
 
@@ -150,7 +149,7 @@ class Scheduler:
     # Faults of machines and tasks.
 
     def crash(self, machine: Machine) -> None:
-        """Kill `machine`: `Crashed` is raised in each of its tasks, in the caller at once."""
+        """Kill `machine`: `Crashed` is raised in each of its tasks, at once if the caller is one."""
         machine.dead = True
         for task in self.tasks:
             if task.machine is machine and task.state is TaskState.PARKED:
@@ -160,7 +159,7 @@ class Scheduler:
             raise Crashed(f"host {machine.name} is gone")
 
     def freeze(self, target: Machine | Task, until: int) -> None:
-        """Keep `target` from running before `until` (nanoseconds); its clocks and deadlines go on."""
+        """Keep `target` from running before the nanosecond `until`; its clocks and deadlines continue."""
         target.frozen_until = max(target.frozen_until, until)
         self._ready.sort()
         self.timeline.at(until, self._ready.sort)
@@ -168,13 +167,13 @@ class Scheduler:
     # The beginning and the end.
 
     def start(self) -> None:
-        """Make the calling thread the test's task."""
+        """Register the calling thread as the test's task."""
         self.root.thread = threading.current_thread()
         self.root.state = TaskState.RUNNING
         self.tasks[self.root] = None
 
     def close(self) -> None:
-        """Unwind every thread with `Crashed`, one after the other, and join it.
+        """End every thread by raising `Crashed` in it, one after the other, and join it.
 
         Raises:
             Hang: A thread did not end in time.

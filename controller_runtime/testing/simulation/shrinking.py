@@ -14,11 +14,11 @@ SHORTEST = 0.1
 
 
 def shrunk(script: Script, still_fails: Callable[[Script], bool]) -> Script:
-    """Return a smaller script that still fails; no fault can be left out of it, and no duration halved.
+    """Return a smaller script that still fails, from which no fault can be left out, and no duration halved.
 
     Args:
         script: A script that fails.
-        still_fails: Returns whether a smaller script fails in the same way.
+        still_fails: Called with a smaller script; runs it, and returns whether it fails in the same way.
     """
     while True:  # a fault may be spared only once another is shorter
         smaller = _shorter(_fewer(script, still_fails), still_fails)

@@ -35,30 +35,30 @@ H = TypeVar("H", bound=Callable[[], None])
 
 
 class Simulation:
-    """Runs production code, unchanged, under virtual time and a schedule drawn from `seed`.
+    """Runs production code, unchanged, in virtual time and with a schedule drawn from `seed`; a context manager.
 
     The thread that enters the block, the test's thread, belongs to the simulation too: it may make the
     same calls as the others, and it lets time pass with `advance`. The failure of a thread or of a check,
     or a hang, is raised in it at once. At the end of the block all threads run until each of them waits;
-    then the end checks are called, and every thread is unwound and joined.
+    then the end checks are called, and every thread is ended by `Crashed` and joined.
 
     The same seed gives the same `digest`, in any process, as long as the code is the same.
 
     Args:
         seed: Determines every choice.
         switch_chance: Probability with which taking a lock lets another thread run; None: drawn from the seed.
-        strategy: How the next thread is chosen; None: drawn from the seed.
+        strategy: The way to choose the next thread; None: drawn from the seed.
         livelock_after: Number of steps in one instant, without one of the test's thread, that counts as a livelock.
         stuck_after: Real seconds without a step after which a thread counts as stuck.
-        keep_trace: Keep every step in `trace`, to find the step at which two runs begin to differ.
-        warn_of_real_clock: Warn, with a `RealClockWarning` that names the line, of code on the simulation's threads
-            that calls a clock of `time` or `datetime`, or sleeps. On Python 3.11 these threads are then half as fast.
+        keep_trace: True to keep every step in `trace`, to find the step at which two runs begin to differ.
+        warn_of_real_clock: True to warn, with a `RealClockWarning` that names the line, of code on the simulation's
+            threads that reads a clock of `time` or `datetime`, or sleeps. On Python 3.11 these are then half as fast.
 
     Attributes:
         seed: As given.
         on_wait: Called at the end of each `advance` with its seconds, and of each `settle` with 0; None for no call.
 
-    Threads: `advance` and `settle` are for the thread that entered the block; all else for any of the simulation.
+    Threads: `advance` and `settle` only from the thread that entered the block; all else from any of the simulation.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Simulation:
         return self._scheduler
 
     def chance(self, name: str) -> random.Random:
-        """Return a random generator of its own, which depends on nothing but the seed and `name`."""
+        """Return a random generator that depends only on the seed and `name`."""
         return random.Random(f"{self.seed}/{name}")
 
     # Hosts and their faults.
@@ -104,7 +104,7 @@ class Simulation:
         """Return a new host.
 
         Args:
-            name: Unique in the simulation, without a `#`.
+            name: A name that is unique in the simulation, without a `#`.
             drift: Microseconds per second by which its monotonic clock is fast; negative if it is slow.
 
         Raises:
@@ -116,7 +116,9 @@ class Simulation:
         return self._make_host(name, drift)
 
     def server_host(self, host: SimulatedHost) -> SimulatedHost:
-        """Return the host for the server of a cluster on `host`: always the same one, called `<name>-server`."""
+        """Return the host for the server of a cluster whose manager is on `host`: always the same one, named
+        `<name>-server`.
+        """
         name = f"{host.name.partition('#')[0]}-server"
         if name not in self._server_hosts:
             self._server_hosts[name] = self.host(name)
@@ -141,7 +143,7 @@ class Simulation:
         self._scheduler.freeze(host.machine, self._scheduler.timeline.now + nanoseconds(seconds))
 
     def suspend(self, host: SimulatedHost, seconds: float) -> None:
-        """Suspend the machine of `host`: as `pause`, and its monotonic clock stands still, as Linux has it."""
+        """Suspend the machine of `host`: like `pause`, but its monotonic clock stands still, too, as on Linux."""
         self._scheduler.note(f"suspend {host.name}")
         until = self._scheduler.timeline.now + nanoseconds(seconds)
         host.clocks.fall_asleep(until)
@@ -169,6 +171,7 @@ class Simulation:
 
         Raises:
             ValueError: `seconds` is negative.
+            RuntimeError: Another thread than the test's calls.
         """
         if seconds < 0:
             raise ValueError(f"time cannot go back by {-seconds} s")
@@ -179,7 +182,11 @@ class Simulation:
             self.on_wait(seconds)
 
     def settle(self) -> None:
-        """Let all threads run until each of them waits, without moving time."""
+        """Let all threads run until each of them waits, while time stands still.
+
+        Raises:
+            RuntimeError: Another thread than the test's calls.
+        """
         self._root("settle")
         self._scheduler.settle()
         if self.on_wait is not None:
@@ -188,12 +195,12 @@ class Simulation:
     # Invariants. Checks may read anything, also under locks, and must not wait or notify.
 
     def check(self, hook: H) -> H:
-        """Call `hook` before every step; also a decorator. It raises to fail the run."""
+        """Call `hook` before every step; also a decorator. The run fails if `hook` raises."""
         self._scheduler.checks.append(synchronous("check", hook))
         return hook
 
     def check_end(self, hook: H) -> H:
-        """Call `hook` when the block ends without an error; also a decorator. It may do all that a test may."""
+        """Call `hook` when the block ends without an error; also a decorator. It may do everything that a test may."""
         self._end_checks.append(synchronous("check_end", hook))
         return hook
 
@@ -212,7 +219,7 @@ class Simulation:
 
     @property
     def digest(self) -> str:
-        """A hash over every step so far: its time, thread and label."""
+        """A hash of every step so far: its time, thread and label."""
         return self._scheduler.trace.digest
 
     @property
@@ -294,21 +301,21 @@ class Simulation:
 class SimulatedHost:
     """A host of one simulation, the simulated counterpart of `SystemHost`; `Simulation.host` returns it.
 
-    Its machine can crash, freeze, and have wrong clocks.
+    Its machine can crash, pause, and have wrong clocks.
 
     Args:
-        simulation: The simulation that it belongs to.
+        simulation: The simulation.
         name: The host's name.
-        chance: Its random generator.
+        chance: The random generator of the host.
         drift: Microseconds per second by which its monotonic clock is fast; negative if it is slow.
 
     Attributes:
         name: As given.
         random: As `chance`.
-        machine: Its threads as a unit.
-        clocks: Its clocks, which can be read after it has crashed, too.
+        machine: The host's threads as a unit that crashes and pauses.
+        clocks: The host's clocks, which can be read even after it has crashed.
         simulation: As given.
-        scheduler: That of the simulation.
+        scheduler: The scheduler of the simulation.
 
     Threads: those of the simulation, which run one at a time.
     """
@@ -342,7 +349,7 @@ class SimulatedHost:
         return self.clocks.monotonic()
 
     def elapsed(self) -> float:
-        """Return `monotonic` plus the seconds for which this host was suspended, at the same rate of its clock."""
+        """Return `monotonic` plus the seconds for which this host was suspended, measured with the same drift."""
         self._be_alive()
         return self.clocks.elapsed()
 
@@ -360,7 +367,11 @@ class SimulatedHost:
         return SimulatedCondition(self.scheduler, self.machine, self.clocks, label)
 
     def spawn(self, name: str, target: Callable[[], None], *, daemon: bool = False) -> SimulatedThread:
-        """Start a thread and return it; an exception that leaves it fails the run."""
+        """Start a thread and return it; an exception that ends the thread fails the run.
+
+        Raises:
+            LockHeld: The caller holds a lock.
+        """
         run = synchronous(f"the target of thread {name}", target)
         task = self.scheduler.enter(self.machine)
         self.scheduler.refuse_locks(task, f"the start of {name}")
@@ -370,13 +381,17 @@ class SimulatedHost:
         return SimulatedThread(self.scheduler, self.clocks, name, started)
 
     def leaving(self, label: str) -> None:
-        """Let another thread run. Raise `LockHeld` if the caller holds a lock."""
+        """Let another thread run; `label` names the place in the trace.
+
+        Raises:
+            LockHeld: The caller holds a lock.
+        """
         task = self.scheduler.enter(self.machine)
         self.scheduler.refuse_locks(task, label)
         self.scheduler.step(task, label)
 
     def new_event_loop(self) -> AbstractEventLoop:
-        """Return an asyncio event loop under virtual time; see `event_loop.SimulatedEventLoop`."""
+        """Return a new asyncio event loop in virtual time, a `SimulatedEventLoop`."""
         self._be_alive()
         # Imported here, because asyncio is large, and most simulations have no coroutines.
         from controller_runtime.testing.simulation.event_loop import SimulatedEventLoop

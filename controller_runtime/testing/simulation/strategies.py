@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two strategies that choose the next thread, both driven by the seed.
+"""Two strategies that choose the next thread; both draw from the seed.
 
-A uniform choice finds most races; priorities that seldom change find the orders in
-which one thread is held back for long. Neither starves a thread forever.
+A uniform choice finds most races; priorities that seldom change find the schedules in which one thread is held back for
+long. Neither starves a thread forever.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from controller_runtime.testing.simulation.tasks import Task
 
 Choose = Callable[[Sequence[Task]], int]
-"""Returns the index of the task to run, of those that can run."""
+"""Called with the tasks that can run; returns the index of the one to run."""
 
 
 class Strategy(enum.Enum):
@@ -25,12 +25,12 @@ class Strategy(enum.Enum):
 
 
 def strategy_of(chance: random.Random) -> Strategy:
-    """Draw a strategy of scheduling: by priorities with a chance of one in four, else any thread that can run."""
+    """Draw a strategy: `PRIORITIES` with a probability of 1/4, otherwise `UNIFORM`."""
     return Strategy.PRIORITIES if chance.random() < 0.25 else Strategy.UNIFORM
 
 
 def chooser(strategy: Strategy, chance: random.Random) -> Choose:
-    """Return the function that chooses by `strategy`."""
+    """Return the function that chooses by `strategy`, drawing from `chance`."""
     match strategy:
         case Strategy.UNIFORM:
             return lambda ready: int(chance.random() * len(ready))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of a simulated system as values: drawn from a seed, recorded when they happen, repeated from a script.
+"""Faults of a simulated system as values: drawn from a seed, recorded when they happen, and repeated from a script.
 
-A seed gives the same faults only with the same code. A script lists the faults themselves, so
-it stays valid when the code changes. Faults of a single transport are in `testing.faults`.
+A seed gives the same faults only with the same code. A script lists the faults themselves, so it stays valid when the
+code changes. Faults of a single transport are in `testing.faults`.
 """
 
 from __future__ import annotations
@@ -17,34 +17,35 @@ import attrs
 
 
 class FaultKind(enum.StrEnum):
-    """The kinds of faults: the first six happen to one call, the others to a host at a given time."""
+    """The kinds of faults: the first six affect one call, the others a host at a given time."""
 
     REFUSE = "refuse"
     """The connection is refused at once."""
     LOSE_REQUEST = "lose-request"
     """The request is lost."""
     LOSE_REPLY = "lose-reply"
-    """The server acts, and its answer is lost; a watch stays open and silent."""
+    """The server carries out the request, and its answer is lost; a watch stays open and silent."""
     SLOW_REQUEST = "slow-request"
     """The request arrives later, even if its caller has given up or crashed by then."""
     SLOW_REPLY = "slow-reply"
     """The answer arrives later."""
     FAIL = "fail"
-    """The caller is answered by a 5xx at once, as by a proxy that gives up; the request arrives later all the same."""
+    """The caller gets a 5xx at once, as from a proxy that stopped waiting; the request arrives later all the same."""
 
     CUT = "cut"
     """Nothing passes between host and server. A watch that loses events stays silent after the cut, too."""
     CUT_OUT = "cut-out"
-    """Nothing passes from the host to the server: what it sends is lost, and what the server sends arrives."""
+    """Nothing passes from the host to the server: the host's messages are lost, and the server's arrive."""
     CUT_IN = "cut-in"
-    """Nothing passes from the server to the host: the server acts, and the host hears nothing."""
+    """Nothing passes from the server to the host: the server carries requests out, and the host gets no answer."""
     BROWN_OUT = "brown-out"
-    """Two thirds or more of the host's writes are late, lose their answers, or fail as by `FAIL`. It follows from the
-    seed whether its watches are silent, and whether a quarter of its reads goes wrong, too."""
+    """Two thirds or more of the host's writes are late, lose their answers, or fail as with `FAIL`. The seed determines
+    whether its watches are silent, and whether a quarter of its reads has faults, too.
+    """
     PAUSE = "pause"
-    """No thread of the host runs, while its clocks go on."""
+    """No thread of the host runs, while its clocks continue."""
     SUSPEND = "suspend"
-    """No thread of the host runs, and its monotonic clock stands still, while its wall clock goes on."""
+    """No thread of the host runs, and its monotonic clock stands still, while its wall clock continues."""
     JUMP = "jump"
     """The wall clock jumps."""
     CRASH = "crash"
@@ -52,24 +53,26 @@ class FaultKind(enum.StrEnum):
     STOP = "stop"
     """The program is asked to stop, and started again a number of seconds after it has ended."""
     RESTORE = "restore"
-    """The server is killed, and started on an older state of its disk, as from a backup; versions do not go back."""
+    """The server is killed, and started with an older state of its disk, as from a backup; versions do not go back."""
     REWIND = "rewind"
-    """The same, but its versions go back too."""
+    """The server is killed, and started with an older state of its disk, and its versions go back, too."""
 
     UNWELL = "unwell"
-    """The replica says that it does not do its work, for a number of seconds."""
+    """The replica reports itself as unhealthy for a number of seconds."""
     DELETE_LEASE = "delete-lease"
     """A person deletes the lease of the replica."""
     UNLABEL_LEASE = "unlabel-lease"
-    """A person takes the ring's label off the lease of the replica."""
+    """A person removes the ring's label from the lease of the replica."""
     RETURN_LEASE = "return-lease"
-    """The lease of an earlier run of the replica is there again, as from a backup of single objects."""
+    """The lease of an earlier run of the replica exists again, as from a backup of single objects."""
     FOREIGN_LEASE = "foreign-lease"
     """An object of another program has the name of the replica's lease, for a number of seconds."""
     FOREIGN_MAP = "foreign-map"
     """An object of another program has the name of the ring's ConfigMap, for a number of seconds."""
     CHANGE_VERSION = "change-version"
-    """The program is asked to stop, and is started as the other one of its two versions, which divide differently."""
+    """The program is asked to stop, and started in the other of its two versions, which distribute objects
+    differently.
+    """
 
 
 USUAL_CALLS = (
@@ -90,10 +93,10 @@ class SystemFault:
 
     Attributes:
         kind: The kind of the fault.
-        host: The host that it happens to. For a call that is one host, with its restarts counted
-            (`r1#2`); for others it is `r1` or the successor that runs at the time.
-        when: For a call, its number among the host's calls, from 0; for others, virtual seconds.
-        seconds: The duration, the delay, the seconds until a restart, or how far a clock jumps.
+        host: The name of the affected host. For a fault of a call it includes the number of restarts (`r1#2`); for
+            other faults it is `r1`, which stands for the successor that runs at the time.
+        when: For a call, its number among the host's calls, from 0; for other faults, virtual seconds.
+        seconds: The duration, the delay, the seconds until a restart, or the seconds by which a clock jumps.
     """
 
     kind: FaultKind
@@ -106,13 +109,13 @@ Script = tuple[SystemFault, ...]
 
 
 def script_to_json(script: Iterable[SystemFault]) -> str:
-    """Return JSON with a line for each fault, such as `["pause", "r2", 71.5, 19.1]`."""
+    """Return a script as JSON with a line for each fault, such as `["pause", "r2", 71.5, 19.1]`."""
     lines = [json.dumps([fault.kind.value, fault.host, fault.when, fault.seconds]) for fault in script]
     return "[\n  " + ",\n  ".join(lines) + "\n]" if lines else "[]"
 
 
 def script_from_json(text: str) -> Script:
-    """Return the script in `text`, as `script_to_json` writes it.
+    """Return the script in `text`, in the form of `script_to_json`.
 
     Raises:
         ValueError: The text is not a script.
@@ -132,7 +135,7 @@ class SystemFaults(Protocol):
     """The faults that happen at a given time, in order."""
 
     def of_call(self, host: str, call: int) -> SystemFault | None:
-        """Return the fault of the host's call of this number, if it has one."""
+        """Return the fault of the host's call with the number `call`, from 0; None if it has none."""
 
 
 class ScriptedFaults:
@@ -144,13 +147,13 @@ class ScriptedFaults:
         self._calls = {(f.host, int(f.when)): f for f in faults if f.kind in CALLS}
 
     def of_call(self, host: str, call: int) -> SystemFault | None:
-        """Return the fault of the host's call of this number, if it has one."""
+        """Return the fault of the host's call with the number `call`, from 0; None if it has none."""
         return self._calls.get((host, call))
 
 
 @attrs.frozen
 class Profile:
-    """The frequencies from which the faults of a run are drawn.
+    """The frequencies by which the faults of a run are drawn.
 
     Attributes:
         weights: The relative frequency of each kind of timed fault.
@@ -175,16 +178,16 @@ PROFILES: Mapping[str, Profile] = {
     "restarts": Profile({FaultKind.STOP: 3, FaultKind.CRASH: 1}, most=20, rates=(0.02, 0.1)),
     "calm": Profile({FaultKind.JUMP: 1}, most=0, rates=(0.0,)),
 }
-"""The profiles of the replicas, by name: a broad one, and narrow ones, which find rarer orders of events."""
+"""The profiles by name: a broad one, and narrow ones, which find rarer orders of events."""
 
 
 class DrawnFaults:
-    """The faults that follow from a seed: each run first draws which kinds there are, then how many, then each.
+    """The faults that follow from a seed: each run draws first the kinds of faults, then their number, then each fault.
 
     Args:
         seed: Determines all faults.
         profile: The frequencies.
-        hosts: The hosts to which timed faults may happen.
+        hosts: The names of the hosts that timed faults may affect.
         until: Virtual seconds after which no timed fault begins.
     """
 
@@ -200,7 +203,10 @@ class DrawnFaults:
         self.timed = tuple(sorted(drawn, key=lambda fault: fault.when))
 
     def of_call(self, host: str, call: int) -> SystemFault | None:
-        """Return the fault of this call, if it has one; it depends on nothing but the seed, the host and the number."""
+        """Return the fault of the host's call with the number `call`, from 0; None if it has none.
+
+        The result depends only on the seed, the host and the number.
+        """
         chance = random.Random(f"{self._seed}/{host}/{call}")
         if chance.random() >= self._rate:
             return None

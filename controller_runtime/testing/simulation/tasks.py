@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The records of the scheduler: machines, their tasks, and the errors that end them.
 
-A task is a thread of the operating system that runs only while it holds its baton; a machine is
-the tasks that crash together. Only the scheduler changes these records, on the thread that
-holds the baton, so they need no lock.
+A task is a thread of the operating system that runs only while it holds its baton, which is its turn to run; a machine
+is the set of tasks that crash together. Only the scheduler changes these records, on the thread that runs, so they need
+no lock.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from controller_runtime.testing.simulation.timeline import Timer
 
 
 class Crashed(BaseException):
-    """The host has crashed. It is raised in each of the host's threads where they wait, and by every later call on it.
+    """The host has crashed. It is raised in each of the host's waiting threads, and by every later call on the host.
 
     It is not an `Exception`, so that code which logs or retries errors does not catch it.
     """
 
 
 class Hang(Exception):
-    """No thread can go on, or the threads never stop; the message says what each of them waits for."""
+    """No thread can continue, or the threads never stop; the message names the wait of each thread."""
 
 
 class LockHeld(RuntimeError):
-    """A lock was held across a call that waits or leaves: wait, join, spawn, `Host.leaving`."""
+    """A lock was held across a call that waits or may let other threads run: wait, join, spawn, `Host.leaving`."""
 
 
 class TaskState(enum.Enum):
-    """The state of a task."""
+    """The state of a task, which is one thread of the simulation."""
 
     READY = "ready"
     RUNNING = "running"
@@ -40,7 +40,7 @@ class TaskState(enum.Enum):
 
 
 class Machine:
-    """The tasks of one host as a unit that is paused and crashes as a whole."""
+    """The tasks of one host, which pause and crash together."""
 
     __slots__ = ("dead", "frozen_until", "is_watched", "name")
 
@@ -52,10 +52,10 @@ class Machine:
 
 
 class Baton:
-    """The turn of one task, for which its thread waits until another thread gives it.
+    """The turn of one task, for which its thread waits until another thread hands it over.
 
-    It is a queue and no lock, because without the GIL a thread that waits for a lock gives way forty times before it
-    sleeps. On a busy machine a turn then took milliseconds in place of microseconds.
+    It is a queue rather than a lock, because without the GIL a thread that waits for a lock yields forty times before
+    it sleeps. On a busy machine a turn then took milliseconds instead of microseconds.
     """
 
     __slots__ = ("_turns",)
@@ -64,12 +64,12 @@ class Baton:
         self._turns: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def give(self) -> None:
-        """Let the thread run; a turn that was not taken yet is not given twice."""
+        """Let the thread run; a turn that has not been taken yet is not given twice."""
         if self._turns.empty():
             self._turns.put(None)
 
     def take(self, timeout: float | None = None) -> bool:
-        """Wait for the turn, and return whether it came within `timeout` seconds of the real clock."""
+        """Wait for the turn, and return whether it came within `timeout` real seconds (None: no limit)."""
         try:
             self._turns.get(timeout=timeout)
         except queue.Empty:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual time: an integer of nanoseconds that moves from timer to timer.
+"""Virtual time: a number of nanoseconds that advances from timer to timer.
 
-Actions run on the thread that happens to move time, which can be any. So they may change the
-scheduler's records and wake tasks, but call nothing that takes a lock.
+Actions run on the thread that happens to advance time, which can be any. So they may change the scheduler's records and
+wake tasks, but must call nothing that takes a lock.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def nanoseconds(seconds: float) -> int:
 
 
 class Timer:
-    """An action to run at an instant, unless it is cancelled before."""
+    """An action to run at an instant, unless it is canceled before."""
 
     __slots__ = ("action", "when")
 
@@ -33,7 +33,7 @@ class Timer:
 
 
 class VirtualTimeline:
-    """The present instant in nanoseconds, and the timers of later ones."""
+    """The present instant in nanoseconds, and the timers of later instants."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -41,14 +41,16 @@ class VirtualTimeline:
         self._made = 0  # breaks ties in the heap: timers are not ordered themselves
 
     def at(self, when: int, action: Callable[[], None]) -> Timer:
-        """Run `action` when time reaches `when` (nanoseconds); return its timer."""
+        """Run `action` when time reaches `when` (nanoseconds), and return its timer."""
         timer = Timer(when, action)
         self._made += 1
         heapq.heappush(self._heap, (when, self._made, timer))
         return timer
 
     def move(self) -> bool:
-        """Move time to the earliest timer, and run all actions of that instant; return False if there is no timer."""
+        """Advance time to the earliest timer, and run all actions of that instant; return False if there is no
+        timer.
+        """
         while self._heap and self._heap[0][2].action is None:
             heapq.heappop(self._heap)
         if not self._heap:

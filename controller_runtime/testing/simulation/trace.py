@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trace of a simulation: a hash over all its lines, and the last of them."""
+"""The trace of a simulation: a hash of all its lines, and the last of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Trace:
     """Lines of (time, thread, event); the same lines give the same digest, in any process.
 
     Args:
-        keep: Keep every line in `lines`, to find the line at which two runs begin to differ.
+        keep: True to keep every line in `lines`, to find the line at which two runs begin to differ.
     """
 
     def __init__(self, keep: bool) -> None:
@@ -24,7 +24,13 @@ class Trace:
         self._hash = hashlib.blake2b(digest_size=16)
 
     def write(self, now: int, who: str, event: str) -> None:
-        """Add one line."""
+        """Add one line.
+
+        Args:
+            now: The time, in nanoseconds.
+            who: The name of the thread.
+            event: The text.
+        """
         line = f"{now} {who} {event}\n"
         self._hash.update(line.encode())
         self.recent.append(line)
@@ -33,5 +39,5 @@ class Trace:
 
     @property
     def digest(self) -> str:
-        """The hash over every line so far."""
+        """The hash of every line so far."""
         return self._hash.hexdigest()
