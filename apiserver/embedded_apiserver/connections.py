@@ -85,7 +85,7 @@ def answer(
         kubelet: The simulated kubelet, which has the logs and streams.
         route: The object and the subresource in the path.
         request: The request.
-        on_ready: See `Handler.handle`.
+        on_ready: Called when a watch may have lines; see `Handler.handle`.
 
     Raises:
         StatusError: The request is refused, or its target cannot be reached.

@@ -283,7 +283,10 @@ class APIServer:
         return text(404, "404 page not found\n")
 
     def _route(self, kinds: Kinds, path: str) -> Route | None:
-        """See `find_route`. The last result is kept, because `is_heavy` and `handle` ask for the same path in a row."""
+        """Return the route for `path`; None if it is not the path of a served kind; see `find_route`.
+
+        The last result is kept, because `is_heavy` and `handle` ask for the same path in a row.
+        """
         kinds_then, path_then, found = self._last_route
         if kinds_then is not kinds or path_then != path:
             found = find_route(kinds, path)

@@ -63,7 +63,7 @@ class StatusError(Exception):
 
     Attributes:
         code: The HTTP status code.
-        reason: A constant of the API, such as `NotFound`; empty where a real server gives none.
+        reason: A constant of the API, such as `NotFound`; empty where a real API server gives none.
         message: The message, abbreviated if it is very long.
         details: The `details` of the `Status`. None leaves them out; an empty mapping is sent as `{}`.
         retry_after: Whole seconds until the client may try again; None if it should not.
@@ -197,7 +197,7 @@ def _invalid(what: str, group: str, name: str, causes: Iterable[Cause]) -> Statu
 
 
 def rejected() -> StatusError:
-    """Return a 422 error for a patch that cannot be applied to the object. Like a real server's, it gives no reason."""
+    """Return a 422 error for a patch that cannot be applied, without a reason, like a real API server."""
     return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
 
 
@@ -284,14 +284,14 @@ def internal(text: str) -> StatusError:
 
 
 def untyped(text: str) -> StatusError:
-    """Return a 500 error without a reason, as a real server sends for a few errors of clients."""
+    """Return a 500 error without a reason, as a real API server sends for a few errors of clients."""
     return StatusError(500, "", text)
 
 
 def too_large_version(asked: int | str, current: int | str, *, is_cached: bool = True) -> StatusError:
     """Return a 504 error for a resourceVersion that is newer than the server's current one.
 
-    For a kind that a real server reads from its cache (`is_cached`), the response tells the client to try again,
+    If a real API server reads the kind from its cache (`is_cached`), the response tells the client to try again,
     because the cache may catch up.
     """
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}

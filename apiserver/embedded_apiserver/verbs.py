@@ -110,7 +110,7 @@ class Verbs:
             user: The user of the request, whose permission has already been checked.
             route: The collection, object or subresource that the path names.
             request: The request.
-            on_ready: See `APIServer.handle`.
+            on_ready: Called when a watch may have lines; see `APIServer.handle`.
 
         Raises:
             StatusError: The request is refused.

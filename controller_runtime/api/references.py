@@ -145,7 +145,7 @@ def set_controller(body: dict[str, Any], owner: AnyObject, resource: Kind[Any] |
 
     Raises:
         AlreadyOwned: `body` has another controller.
-        ValueError: As for `set_owner`.
+        ValueError: The owner has no uid, another namespace than `body`, or an unknown kind.
     """
     reference = {**_owner_reference(body, owner, resource), "controller": True, "blockOwnerDeletion": True}
     for other in _owners(body):

@@ -192,8 +192,8 @@ class Informers:
         another one has no separate informer.
 
         Raises:
-            ValueError: As for `of`.
-            UsageError: As for `of`, but not for several namespaces.
+            ValueError: A selector is malformed, or a namespace was given; see `of`.
+            UsageError: An informer exists already without `any_version`; see `of`.
         """
         wanted = without_covered(scoped for collection in collections for scoped in self._scoped(collection))
         return [self._of(Key(collection, 0.0), any_version) for collection in wanted]

@@ -101,7 +101,7 @@ class Lister(Generic[T]):
         It differs from `get` only with a cache that keeps only some objects whole (`CacheScope.bodies`).
 
         Raises:
-            Exception: As for `get`.
+            Exception: The object cannot be decoded or fetched; the errors are those of `get`.
         """
         found = self.source.get(key)
         if type(found) is Head and found.bodies is not None and not found.bodies.is_at_hand(found.of):

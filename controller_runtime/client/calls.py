@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the requests of one client are sent: by which transport, as whom, and for how long."""
+"""Sends the requests of one client, with its transport, user agent and timeout."""
 
 from __future__ import annotations
 

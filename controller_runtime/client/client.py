@@ -287,8 +287,8 @@ class Client(ClientReads):
             namespace: The namespace; required for a namespaced resource, since servers do not delete across namespaces.
             label_selector: Only objects whose labels match.
             field_selector: Only objects whose fields match.
-            grace_period_seconds: As for `delete`.
-            propagation_policy: As for `delete`.
+            grace_period_seconds: Seconds until pods are killed; see `delete`.
+            propagation_policy: The treatment of dependents; see `delete`.
 
         Raises:
             ValueError: The resource is namespaced, and no namespace is named.

@@ -22,13 +22,13 @@ Mutate = Callable[[dict[str, Any]], None]
 
 
 class Change(enum.Enum):
-    """Which writes `create_or_patch` made."""
+    """The writes that `create_or_patch` made."""
 
     UNCHANGED = "unchanged"
     CREATED = "created"
     UPDATED = "updated"
     UPDATED_STATUS = "updatedStatus"
-    """Both the object and its status."""
+    """The object and its status were updated, each by its own write."""
     UPDATED_STATUS_ONLY = "updatedStatusOnly"
 
 

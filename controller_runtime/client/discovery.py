@@ -24,7 +24,9 @@ ACCEPT = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,a
 """Prefers the aggregated document, and accepts the classic one."""
 
 MOST_GROUP_VERSIONS = 5000
-"""Bound of the classic documents that are read, one for each; a cluster with 1,000 definitions has some hundreds."""
+"""The most classic documents that are read, one for each group version; a cluster with 1,000 definitions has some
+hundreds.
+"""
 
 # Seconds for which discovery is not read again. Without it, a loop that waits for a kind to be defined would read all
 # documents with each turn.
@@ -76,8 +78,8 @@ class Discovery:
 
         Args:
             fetch: Requests a document, within the limits of the client that asks.
-            name: As for the client.
-            api_version: As for the client.
+            name: The kind, plural, singular or short name, perhaps with the group.
+            api_version: Search only in this group and API version; empty for all.
         """
         with self._lock:
             known, is_fresh = self._known, self._now() - self._asked_at < _FRESH

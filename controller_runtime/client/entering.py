@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the calls of a client enter pods; see `client.pods`."""
+"""The calls of a client that enter pods: how they get its transport and its limits. See `client.pods`."""
 
 from __future__ import annotations
 

@@ -24,13 +24,13 @@ from controller_runtime.client.transport import Stream, Transport
 from controller_runtime.client.warnings import Warnings
 
 ANY_VERSION = "0"
-"""Asks for any state that the server has, possibly old."""
+"""The version that requests any state that the server has, possibly an old one."""
 
 MOST_RECENT = ""
-"""Asks for the most recent state."""
+"""The version that requests the most recent state."""
 
 PAGE_SIZE = 500
-"""Objects on a page, as in client-go."""
+"""The default number of objects on a page, as in client-go."""
 
 
 class WatchStream:
@@ -147,7 +147,7 @@ class ListWatch:
         """Return an iterator over the pages of a list, which requests each page when it is advanced.
 
         Args:
-            version: As for `list`.
+            version: The version that the list must have reached; see `list`.
             bounds: The bounds of the list's size and of the rate of its pages; None for the defaults.
             pause: Called to wait for the given seconds; it may return early if the caller is stopped. By default the
                 host waits.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells the 404 of a kind that the server does not serve from every other 404."""
+"""Distinguishes the 404 of a kind that the server does not serve from every other 404."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states of one object, one after another: by a watch of it alone, or else by reading it again and again."""
+"""The states of one object, one after another: from a watch of only this object, or else from repeated reads."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets those that wait because the server is lost go on as soon as it answers another request of this process."""
+"""Ends waits for a server that was lost, as soon as it answers another request of this process."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from controller_runtime.crd.storage import ANNOTATION, Place, StoragePlan, note_
 T = TypeVar("T")
 
 NOTE_EVERY = 500
-"""Objects between two notes of the progress; so many are rewritten twice after `kill -9`."""
+"""The number of objects after which the progress is saved. After `kill -9`, at most so many are rewritten twice."""
 
 _RETRY = Backoff(initial=0.5, factor=2.0, cap=30.0, jitter=0.5)
 _TRIES = 8  # about two minutes, in which an API server restarts
@@ -61,7 +61,7 @@ class StorageMigration:
         client: Reads and writes; it must not be bound to a leadership.
         name: The name of the definition, such as `cabins.example.com`.
         rate: The most objects per second.
-        accept_loss: See `plan_storage`.
+        accept_loss: Do not refuse a migration by which fields would be lost; see `plan_storage`.
         report: Called with the progress at the beginning, every `NOTE_EVERY` objects, and at the end.
 
     Threads: one.
@@ -94,7 +94,7 @@ class StorageMigration:
             stop: Ends the migration after the current object; the progress is saved.
 
         Raises:
-            UsageError: As for `plan`; or the definition has changed meanwhile.
+            UsageError: There is no such definition, it cannot be migrated, or it has changed meanwhile.
             APIError: The server refuses a request.
             ConnectionLost: The server could not be reached for two minutes.
         """

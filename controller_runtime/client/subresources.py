@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds that subresources send and answer."""
+"""The kinds of the bodies that requests to subresources send and get."""
 
 from __future__ import annotations
 

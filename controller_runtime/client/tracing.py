@@ -30,7 +30,7 @@ from controller_runtime.core.resource_paths import resource_path
 from controller_runtime.core.version import __version__
 
 REMEMBERED = 8192
-"""The number of spans that can be linked to, the newest ones; about 4 MiB. An older one is not found any more."""
+"""The most spans that can be linked to, the newest ones; about 4 MiB. Older ones are forgotten."""
 
 
 class SpanClock:
@@ -67,9 +67,8 @@ class RecentSpans:
             return self._count
 
     def put(self, span: Span, *keys: Hashable, look_up: Hashable = None, since: int = 0) -> SpanContext | None:
-        """Store a span under those `keys` that have no span; return the span under `look_up`, or None.
-
-        Both in one step.
+        """Store a span under those `keys` that have no span; in the same step, return the span under `look_up`, or
+        None.
 
         A write and the change that it causes are seen on two threads. Each puts its own span and looks for the other,
         so exactly the later one finds the earlier. A span that was put before the count `since` is not returned: a

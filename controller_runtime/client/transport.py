@@ -39,8 +39,9 @@ class Stream(Protocol):
     """Whether many lines are about to come, as in a streamed list: a `read` may then wait some milliseconds and return
     more of them. A stream may ignore it."""
     is_text: bool = False
-    """Whether the lines are those of a text, such as a log: empty lines count, and what follows the last newline is a
-    line at a clean end."""
+    """Whether the lines are those of a text, such as a log. Then empty lines are returned, and so is the text after the
+    last newline once the stream has ended cleanly.
+    """
 
     def read(self, deadline: float) -> list[bytes] | None:
         """Return the next complete lines, at least one, without their newlines; None when the stream has ended.

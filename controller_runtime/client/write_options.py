@@ -53,8 +53,8 @@ class WriteOptions:
         """Return the body of a DELETE request; None if no option is set.
 
         Args:
-            grace_period_seconds: As for `Client.delete`.
-            propagation_policy: As for `Client.delete`.
+            grace_period_seconds: Seconds until a pod is killed; None for its own grace period.
+            propagation_policy: `Background`, `Foreground` or `Orphan`; None for the kind's default.
             preconditions: The uid and resourceVersion that the object must have; None values are left out.
         """
         fields = without_nones(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A transport that tells the running reconcile of each write that the server carried out."""
+"""A transport that reports each completed write of the running reconcile, so that its effects can be recognized."""
 
 from __future__ import annotations
 

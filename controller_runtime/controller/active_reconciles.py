@@ -36,7 +36,7 @@ class ActiveReconciles:
         return not stop.is_set()
 
     def add(self) -> None:
-        """Count a reconcile that begins."""
+        """Count a reconcile that is handed to the event loop."""
         with self._condition:
             self._active += 1
             self._condition.notify_all()

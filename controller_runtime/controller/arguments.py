@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuses arguments of a controller that make no sense, where they are given."""
+"""Checks the arguments of a controller when they are given, so that a wrong one raises at that call."""
 
 from __future__ import annotations
 

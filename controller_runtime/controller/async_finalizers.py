@@ -65,8 +65,8 @@ class AsyncFinalizers(Generic[T]):
         """Register a coroutine function that needs only the metadata; see `Finalizers.register_for_metadata`.
 
         Args:
-            name: As for `register`.
-            finalize: As for `register`, but its argument has only the metadata.
+            name: The finalizer, with a DNS prefix; see `register`.
+            finalize: Undoes the controller's work for the object; its argument has only the object's metadata.
 
         Raises:
             ValueError: The name is registered already, or is not a qualified name.
@@ -78,8 +78,9 @@ class AsyncFinalizers(Generic[T]):
         """Return the object to reconcile, after adding its finalizers; None if it does not exist or is being deleted.
 
         Raises:
-            UnreadableObject: As for `Finalizers.get`.
-            Exception: As for `handle`.
+            UnreadableObject: The object cannot be read, and either it is not being deleted, or one of its finalizers
+                needs the whole object.
+            Exception: A finalizer's function failed, or a write did; the errors are those of `handle`.
         """
         try:
             obj = await lister.body(request)

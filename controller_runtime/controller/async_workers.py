@@ -33,7 +33,7 @@ from controller_runtime.queue.workqueue import WorkQueue
 log = get_logger(__name__)
 
 CANCELLATION_IGNORED_AFTER = 2.0
-"""Seconds after which a coroutine that goes on though it was cancelled is counted, and logged with its stack."""
+"""Seconds after which a coroutine that continues although it was cancelled is counted, and logged with its stack."""
 
 
 @attrs.define(eq=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one place at which the errors of mappers, predicates and periodic functions end."""
+"""Calls mappers, predicates and periodic functions of users, and is the one place that catches their errors."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Callable
 def attempt(act: Callable[[], None], on_error: Callable[[Exception | SystemExit], None]) -> bool:
     """Call `act` and return True; if it raised, call `on_error` (inside the `except`) and return False.
 
-    One object for which user code fails, such as an object without a label that a mapper expects, must not stop a
-    program that works for all others. So callers keep the failed work, and try it again.
+    If user code fails for one object, such as one without a label that a mapper expects, a program that works for all
+    others must not stop. So callers keep the failed work, and try it again.
 
     Args:
         act: Calls user code. It may be called again, so it must not have side effects.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that user code makes itself, for events that no collection of the API server shows: webhooks, messages."""
+"""Channels: requests that user code makes itself, for events outside of the API server, such as messages."""
 
 from __future__ import annotations
 

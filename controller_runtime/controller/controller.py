@@ -153,9 +153,9 @@ class Controller:
             resource: The collection, or the declared class of its objects.
             callback: Called for each change. If the callback raises, the manager stops: the change is not delivered
                 again, so state that the callback keeps could be wrong afterwards.
-            namespace: As for `watch`.
-            label_selector: As for `watch`.
-            field_selector: As for `watch`.
+            namespace: Only objects in this namespace; see `watch`.
+            label_selector: Only objects whose labels match.
+            field_selector: Only objects whose fields match.
             linger: Seconds by which changes may be delayed, so that many are delivered together; see `Informers.of`.
 
         Returns:
@@ -220,7 +220,7 @@ class Controller:
 
     @property
     def inspected(self) -> Sequence[Collection]:
-        """Those `collections` whose changes a predicate, a mapper or a callback of this controller reads."""
+        """Those `collections` of which a predicate, a mapper or a callback reads more than the changed keys."""
         return self._sources.inspected()
 
     @property
@@ -366,7 +366,7 @@ class Controller:
 
         Raises:
             UsageError: The sources are attached already.
-            CacheSyncTimeout: As for `start`.
+            CacheSyncTimeout: A source has not delivered its initial list in time.
         """
         if self._running is not None:
             raise UsageError(f"controller {self.name} was started more than once")

@@ -15,10 +15,10 @@ from apimachinery.texts import kept_text
 log = get_logger(__name__)
 
 TOLD = 10
-"""The number of failing objects of one source that have a log line each; further ones are counted."""
+"""The most failing objects of one source that get a log line each; further ones are only counted."""
 
 TRACEBACKS = 16
-"""The number of tracebacks that one source logs: one for each place in the code at which errors were raised."""
+"""The most tracebacks that one source logs: one for each line of code at which errors were raised."""
 
 
 @attrs.frozen

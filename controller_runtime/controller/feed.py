@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the changes of one collection to the requests of one controller, however some of its objects fail.
+"""Maps the changes of one collection to the requests of one controller, even if mapping fails for some objects.
 
-A change whose predicate or mapper raises is kept and tried again, while the changes of other objects go on. It is
-tried with the next change of its object, and after a growing delay on a thread of the controller.
+A change whose predicate or mapper raises is kept and tried again, while the changes of other objects go on. It is tried
+with the next change of its object, and after a growing delay on a thread of the controller.
 """
 
 from __future__ import annotations
@@ -38,15 +38,19 @@ if TYPE_CHECKING:  # it needs a package that a program without tracing need not 
 log = get_logger(__name__)
 
 FIRST_DELAY = 0.1
-"""Seconds before the second try. A mapper that reads another cache fails most often because that cache is a
-little behind."""
+"""Seconds before the second try. The most frequent cause of a failure is another cache that the mapper reads and that
+is a little behind.
+"""
 
 LONGEST_DELAY = 300.0
-"""Seconds that no delay between two tries exceeds; only a change of what a mapper reads can make it succeed."""
+"""The longest delay between two tries in seconds. A mapper that failed may succeed without a new change of its object
+only because other data that it reads has changed.
+"""
 
 TRIES_OF_DELETED = 12
-"""The number of times that the deletion of an object is tried, over about seven minutes. Without an end, all failing
-objects that were ever deleted would fill the memory."""
+"""The most tries to map the deletion of an object, over about seven minutes. Without a limit, all failing objects that
+were ever deleted would fill the memory.
+"""
 
 
 class Retries:
@@ -95,11 +99,11 @@ class Retries:
         self._queue.shut_down()
 
     def add(self, feed: Feed, key: PlainKey) -> None:
-        """Schedule another try for the failed change of an object, after a longer delay than last time."""
+        """Schedule another try for the failed change of an object, after a longer delay than before the last one."""
         self._queue.add_rate_limited((feed, key))
 
     def forget(self, feed: Feed, key: PlainKey) -> None:
-        """Reset the count of failures of an object."""
+        """Let the delays for an object begin again with the first one."""
         self._queue.forget((feed, key))
 
 
@@ -107,18 +111,18 @@ class Feed:
     """Maps the changes of one collection to requests for one queue.
 
     Args:
-        host: Its lock.
+        host: The source of the lock.
         controller: The controller's name.
         collection: The collection.
-        when: Which changes count; None is all of them.
+        when: A predicate that selects the changes; None for all changes.
         mapper: Maps a change to requests.
-        queue: Where the requests go.
+        queue: The queue of the requests.
         retries: Tries kept changes again.
-        observers: Get each unexpected error of a change that has not failed before, under the delivery lock, and of
+        observers: Receive each unexpected error of a change that has not failed before (under the delivery lock), and
             each change that causes requests.
 
     Threads: `handle` one at a time, under the delivery lock of the informer; `retry` on the thread of `retries`; the
-        other methods any.
+    other methods any.
     """
 
     def __init__(

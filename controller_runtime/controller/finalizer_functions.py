@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions that finalizers stand for, and what a change of the list of finalizers is; without any request."""
+"""The functions that belong to finalizers, and the patches that add and remove finalizers; nothing is sent here."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finalizers: names on an object that keep the server from removing it until each has been taken off.
+"""Finalizers: names in an object's metadata. The server keeps a deleted object until all of them are removed.
 
 Every edit is a patch that names the resourceVersion that was read. The list is replaced as a whole, so without that
 resourceVersion the finalizers that other clients add at the same time would be lost. On a conflict the reconcile is
@@ -129,12 +129,12 @@ class Finalizers(Generic[T]):
         deletion of such an object would wait until the object is repaired.
 
         Args:
-            name: As for `register`.
-            finalize: As for `register`, but its argument has only the metadata.
+            name: The finalizer, with a DNS prefix; see `register`.
+            finalize: Undoes the controller's work for the object, whose metadata is its argument.
 
         Raises:
-            ValueError: As for `register`.
-            UsageError: As for `register`.
+            ValueError: The name is registered already, or is not a qualified name.
+            UsageError: `finalize` is an `async def`; see `register`.
         """
         self._functions.register_for_metadata(name, synchronous(f"finalizer {name}", finalize, _INSTEAD))
         return self
@@ -152,7 +152,7 @@ class Finalizers(Generic[T]):
         Raises:
             UnreadableObject: The object cannot be read, and either it is not being deleted, or one of its finalizers
                 needs the whole object.
-            Exception: As for `handle`.
+            Exception: A finalizer's function or a write failed; see `handle`.
         """
         try:
             obj = lister.get(request)

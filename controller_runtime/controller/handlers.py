@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a change to the requests that it causes.
+"""Handlers: functions that return the requests that a change causes.
 
 A handler sees the object before and after the change. So an object that moves from one owner to another causes a
-request for both: the one that it left has to be reconciled as well.
+request for both: the former owner has to be reconciled as well.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ log = get_logger(__name__)
 Handler = Callable[[Delta], Iterable[Request]]
 """Maps a change to the requests that it causes; for `Controller.watch`.
 
-It must be pure and quick: it runs on the informer's thread, while the changes of all other readers wait. It neither
-remembers nor writes anything. If it raises, the change is kept and tried again, perhaps merged with later changes of
-the same object, and perhaps on another thread.
+It must be pure and quick: it runs on the informer's thread, while the changes of all other readers wait. It must not
+keep state or write anything. If it raises, the change is kept and tried again, perhaps merged with later changes of the
+same object, and perhaps on another thread.
 """
 
 Callback = Callable[[Delta], Iterable[Request]]
 """Acts on a change and returns the requests that it causes; for `Controller.follow`.
 
-It may remember what it saw, wait and write: it runs on a thread of its own and sees every change once, in order.
+It may keep state, wait and write: it runs on its own thread, and gets every change once, in order.
 """
 
 

@@ -72,16 +72,16 @@ class KeptChange:
         return None
 
     def after_failure(self, error: str) -> Self:
-        """Return a copy with one more failure, `error`."""
+        """Return a copy with one more failure, whose text is `error`."""
         tries = self.tries_of_deletion + self.is_deleted
         return attrs.evolve(self, failures=self.failures + 1, tries_of_deletion=tries, error=error)
 
 
 class KeptChanges:
-    """The kept changes of one collection, by object: never more than there are objects that fail.
+    """The kept changes of one collection, one for each object whose mapping fails.
 
-    Threads: its owner's lock, for every method. `merge` and `is_kept` are called by one thread, which needs no lock for
-        `is_kept`, because no other thread adds an object.
+    Threads: any that hold the owner's lock. `merge` and `is_kept` are called by one thread, which needs no lock for
+    `is_kept`, because no other thread adds an object.
     """
 
     def __init__(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state that a reconciler keeps between reconciles, for records of them that can be replayed."""
+"""The state that a reconciler keeps between reconciles, so that a record of a reconcile can be replayed."""
 
 from __future__ import annotations
 

@@ -13,10 +13,10 @@ from controller_runtime.controller.active_reconciles import ActiveReconciles
 log = get_logger(__name__)
 
 LOOP_BLOCKED_AFTER = 2.0
-"""Seconds without an answer after which an event loop counts as blocked."""
+"""Seconds for which an event loop must fail to run a callback before it counts as blocked."""
 
 LOOP_ASKED_EVERY = 1.0
-"""Seconds between an answer of the event loop and the next question."""
+"""Seconds between the end of one check of the event loop and the next check."""
 
 
 class LoopWatchdog:

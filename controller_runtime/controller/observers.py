@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions that are called when a controller meets something that others may want to know."""
+"""The functions and objects that receive events of controllers, such as errors and records of reconciles."""
 
 from __future__ import annotations
 

@@ -29,13 +29,13 @@ from controller_runtime.queue.workqueue import WorkQueue
 log = get_logger(__name__)
 
 MEMBERS_SHOWN = 4
-"""The number of members of an exception group that a log line shows; the text must stay a line that people can read."""
+"""The most members of an exception group that a log line shows, so that people can still read it."""
 
 TIMED = frozenset(("requeue_after", "retry", "cancelled"))
-"""The causes that `settle` gives, of requests whose time has come."""
+"""The causes of those requests that `settle` schedules for a later time."""
 
 CAUSES_SHOWN = 8
-"""How many errors, each raised from the next, a log line shows."""
+"""The most errors in a chain, each raised from the next, that a log line shows."""
 
 
 def settle(

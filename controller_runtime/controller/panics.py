@@ -11,7 +11,7 @@ import attrs
 from controller_runtime.controller.reconciler import Request
 
 Function = Literal["reconcile", "mapper or predicate", "periodic function"]
-"""The kinds of functions of a user's whose bugs are reported."""
+"""The kinds of user functions whose bugs are reported."""
 
 
 @attrs.frozen

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds controllers that wake themselves, or each other: reconciles that nothing but their own writes cause, on and on.
+"""Finds controllers that cause their own or each other's reconciles by their writes, again and again.
 
-Such a program works at full speed for nothing, with a log that looks healthy. It is found by the length of the chain
-of reconciles that led to a write, and not by counting reconciles: a hundred pods that change after one write are a
-short chain each, and a chain in which any other change took part begins anew.
+Such a program works at full speed for nothing, with a log that looks healthy. It is found by the length of the chain of
+reconciles that led to a write, and not by counting reconciles: a hundred pods that change after one write are a short
+chain each, and a chain in which any other change took part begins again.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ from controller_runtime.queue.causes import PlainCause, PlainKey, PlainVersion, 
 log = get_logger(__name__)
 
 WATCHED = 20
-"""The length from which a chain is watched: work in steps, such as a rollout by a few pods, is shorter."""
+"""The length from which a chain of reconciles is watched. Work in steps, such as a rollout by a few pods, makes shorter
+ones.
+"""
 
 MOST_SECONDS = 30.0
 """Seconds after which a watched chain is reported."""
 
 MOST_RECONCILES = 300
-"""The length at which a chain is reported before that."""
+"""The length at which a watched chain is reported even before `MOST_SECONDS` have passed."""
 
 QUIET = 3600.0
 """Seconds for which the same controllers and fields are not reported again."""
@@ -114,7 +116,7 @@ class SelfWakes:
             return self._counts[controller]
 
     def count_of_times(self, controller: str) -> int:
-        """Return how many of a controller's writes after a `requeue_after` changed only times."""
+        """Return how many writes of a controller changed only times, in reconciles that only `requeue_after` caused."""
         with self._lock:
             return self._timed.counts[controller]
 
@@ -173,10 +175,10 @@ class SelfWakes:
 
 
 def versions_of(causes: Iterable[PlainCause], covered: Iterable[PlainVersion]) -> tuple[list[PlainVersion], bool]:
-    """Return the versions that caused a reconcile, and whether it has another cause that is not a time.
+    """Return the object versions that caused a reconcile, and whether it also had a cause that is neither a version nor
+    a time.
 
-    A `requeue_after` does not count as another cause: if a version caused the reconcile as well, that most often came
-    first.
+    If a version caused the reconcile, a `requeue_after` is ignored, because the version most often came first.
     """
     versions = [*covered]
     has_other = False

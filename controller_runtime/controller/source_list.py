@@ -38,7 +38,9 @@ class SourceList:
         return [source.collection for source in self._sources if source.collection is not None]
 
     def inspected(self) -> Sequence[Collection]:
-        """Return those `collections` whose changes a predicate, a mapper or a callback reads."""
+        """Return the `collections` of which a predicate, a mapper or a callback reads more than the keys of changed
+        objects.
+        """
         return [each.collection for each in self._sources if isinstance(each, Watch | Follow) and each.inspects]
 
     def prepare(self, informers: Informers) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stories of the last reconciles of a manager: what caused each, what it read and wrote, and how it ended."""
+"""Stories: records of the last reconciles of a manager, with their causes, reads, writes and outcomes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ KEPT = 1000
 """The number of stories of a manager that are kept, of all its controllers together."""
 
 FAILURES_KEPT = 100
-"""The number of stories of failures that are kept longer, so that a thousand good reconciles do not hide them."""
+"""The number of stories of failed reconciles that are kept in addition, so that a thousand good ones do not displace
+them.
+"""
 
 _FAILED = (Outcome.ERROR, Outcome.TERMINAL_ERROR, Outcome.PANIC)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds writes that change nothing but times, at each end of a `requeue_after`: a load on all that watch the object."""
+"""Finds writes after a `requeue_after` that change only times: each is a load on all clients that watch the object."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from controller_runtime.controller.written_fields import MOST_FIELDS, is_time, l
 from controller_runtime.core.resource_paths import resource_path
 
 MOST_PLACES = 4096
-"""How many places are remembered, the newest; of each a number, with its path less than 1 MiB in all."""
+"""The most objects whose last write is remembered, the newest ones. Each takes a number and a path, in all less than 1
+MiB.
+"""
 
 TOLD = 10
-"""Such writes of a controller from which it is reported, since a time that is written now and then costs little."""
+"""The number of such writes of a controller at which it is reported; a time that is written rarely costs little."""
 
 _FOR_TIMES = "coordination.k8s.io"
 """The group of leases, whose whole purpose is a time."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spans of OpenTelemetry: from the change that a watch tells, through the reconcile, to its requests.
+"""Spans of OpenTelemetry: for a change that a watch reports, for the reconciles that it causes, and for their requests.
 
-A change and the reconciles that it causes are one trace. All else that belongs together is linked, so that no trace
-grows without end: further changes of the same reconcile, the write that caused a change, and the reconcile before a
-retry. Imported only by a manager that was given a tracer provider.
+A change and the reconciles that it causes are one trace. Other related spans are linked, so that no trace grows without
+end: further changes of the same reconcile, the write that caused a change, and the reconcile before a retry. Imported
+only by a manager that was given a tracer provider.
 """
 
 from __future__ import annotations

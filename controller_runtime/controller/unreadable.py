@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The requests of one controller that ended because an object cannot be read, and wait until it changes."""
+"""The requests of one controller that are not retried, because an object cannot be read until it is changed."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class UnreadableObjects:
         self._counts = Counter[str]()
 
     def is_final(self, error: BaseException) -> bool:
-        """Return whether a retry after `error` is useless, because a change of the object will cause a reconcile
+        """Return whether a retry after `error` is useless: a change of the unreadable object will cause a reconcile
         anyway.
         """
         return isinstance(error, UnreadableObject) and any(

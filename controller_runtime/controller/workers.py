@@ -130,7 +130,7 @@ def make_workers(
 ) -> AnyWorkers:
     """Return the workers for a reconciler: threads, or coroutines for an `AsyncReconciler`.
 
-    Arguments as for `Workers`.
+    The arguments are those of `Workers`.
     """
     if not isinstance(reconciler, AsyncReconciler):
         return Workers(host, name, reconciler, queue, stop, settlement)

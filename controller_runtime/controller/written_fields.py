@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fields by which one write of a place differs from the write before it, for people who ask what keeps changing."""
+"""The fields in which a write differs from the last write to the same path, for people who ask what keeps changing."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from controller_runtime.core.leaves import Steps, leaves
 from controller_runtime.core.resource_paths import resource_path
 
 LONGEST = 256 * 1024
-"""Bytes of a body beyond which its fields are not looked at."""
+"""The largest body in bytes whose fields are compared."""
 
 MOST_PLACES = 100
-"""The number of places that are remembered."""
+"""The most paths whose last write is remembered."""
 
 MOST_FIELDS = 3
-"""The number of fields that are named."""
+"""The most fields that are named in one finding."""
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d.*")
 

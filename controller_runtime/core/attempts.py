@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The place at which the reads, requests and questions of a running reconcile are recorded, or answered from a record.
+"""The context variable by which a running reconcile's reads and requests are recorded, or answered from a record.
 
-The running attempt is in a context variable, so that no signature has to carry it. Nothing is there unless a manager
-records, or a record is replayed: then a read of a cache costs one look at that variable.
+No signature has to carry the attempt, since it is in a context variable. The variable is set only if a manager records,
+or a record is replayed; otherwise a read of a cache costs one look at it.
 """
 
 from __future__ import annotations

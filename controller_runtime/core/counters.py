@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters and histograms that know nothing of Prometheus.
+"""Counters and histograms without a dependency on Prometheus.
 
 Each belongs to the object that it describes, and is changed under that object's lock. The manager's collector reads
 them when it is scraped, so counting costs no more than an addition.

@@ -20,10 +20,10 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "wsproto": ("wsproto", "exec"),
     "opentelemetry": ("opentelemetry-api", "tracing"),
 }
-"""The distribution of each module that is imported so, and the extras that install it."""
+"""The distribution of each optional module, and the extras that install it."""
 
 BY_THEMSELVES = ("hypothesis",)
-"""Packages that no extra for users installs: an index has them under the name of the module."""
+"""Packages that no extra for users installs, because pip finds each under the name of its module."""
 
 
 @contextmanager

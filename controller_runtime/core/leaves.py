@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values of a JSON document that have no parts, each with the way to it."""
+"""The values of a JSON document that have no parts, each with its path."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 Steps = tuple[str | int, ...]
-"""The way to a value: names of fields, and positions in lists."""
+"""The path to a value: names of fields, and positions in lists."""
 
 
 def leaves(value: Any, steps: Steps = ()) -> Iterator[tuple[Steps, Any]]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How pip installs this library and the distributions next to it, for remedies in messages and for new operators.
+"""The source from which pip installs this library and the distributions next to it, for messages and new operators.
 
-They are on no index yet, so a requirement by name would not be found. pip notes where it installed a distribution from,
-unless that was an index or a folder of wheels (PEP 610, `direct_url.json`), and the four of this project lie together:
-in one clone, one repository, or one folder of wheels.
+They are on no index yet, so a requirement by name would not be found. pip records where it installed a distribution
+from, unless that was an index or a folder of wheels (PEP 610, `direct_url.json`), and the four of this project lie
+together: in one clone, one repository, or one folder of wheels.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Library:
     def command(self, extras: str = "", *more: str, controllers: bool = False) -> str:
         """Return the command line that installs `requirements`, together with the packages `more`.
 
-        Arguments as there.
+        The other arguments are those of `requirements`.
         """
         return shlex.join(["pip", "install", *self.requirements(extras, controllers=controllers), *more])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory of the process: its limit, and what nothing uses given back to the operating system."""
+"""The memory of the process: its limit, and a call that gives unused memory back to the operating system."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether this process plans: runs reconciles to tell what they would write, and writes nothing."""
+"""Tells whether this process plans: it runs reconciles to show what they would write, and writes nothing."""
 
 from __future__ import annotations
 

@@ -26,8 +26,9 @@ from apimachinery.stop import Stop, spawn
 log = get_logger(__name__)
 
 REPEATED_WITHIN = 0.5
-"""Seconds within which a signal that comes again counts as the same request: `timeout`, and programs that start others,
-send a signal to the process and to its group, or pass on one that a terminal has sent to both."""
+"""Seconds within which a repeated signal counts as the same request. `timeout`, and programs that start others, send a
+signal to the process and to its group, or pass on one that a terminal has sent to both.
+"""
 
 _END = b"\0"  # no signal has the number zero
 _NOWHERE = -1  # the wakeup descriptor of a program that has none

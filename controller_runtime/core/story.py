@@ -11,7 +11,7 @@ import contextvars
 from typing import TypeAlias
 
 MOST_STEPS = 16
-"""The steps of one reconcile that are kept. Reads fill half of them at most, so that writes find room."""
+"""The most steps of one reconcile that are kept. Reads take at most half of them, so that there is room for writes."""
 
 # A verb, what it was done to (formatted only when it is shown), where, and how it ended. Plain tuples, because each
 # read of a cache makes one.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The versions that this program wrote last, each with the chain of reconciles that led to it.
 
-A chain is a row of reconciles, each of which was caused by nothing but writes of the one before. A version that is not
-here was written by another program, or so long ago that nothing waits for it any more.
+A chain is a series of reconciles, each of which was caused only by writes of the previous one. A version that is not
+here was written by another program, or so long ago that no request waits for it any more.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import Any, NamedTuple, Protocol
 from apimachinery.http import HTTPRequest
 
 KEPT = 16_384
-"""The least number of versions that are kept, once so many were written; at most twice as many, about 3 MiB. A program
-whose queue holds more requests that wait for a version of its own than these loses sight of their chains."""
+"""The least number of versions that are kept, once so many were written; at most twice as many, about 3 MiB. If more
+requests than this wait in the queue for versions that the program wrote, their chains are forgotten.
+"""
 
 DELETED = ""
-"""Stands for the version of an object's deletion, which no answer tells."""
+"""Stands for the version of an object's deletion, which the server's answer does not contain."""
 
 
 class Chain(NamedTuple):
@@ -26,7 +27,8 @@ class Chain(NamedTuple):
     Attributes:
         length: The number of reconciles; 1 if the one that wrote the version was not caused by a write of this program.
         since: The time of the first write, in monotonic seconds.
-        controllers: The names of the controllers of these reconciles, those that are watched; empty for a short chain.
+        controllers: The names of the controllers of these reconciles, once the chain is long enough to be watched;
+            empty for a short chain.
     """
 
     length: int
@@ -99,4 +101,4 @@ class RunningReconcile:
 
 
 running_reconcile: contextvars.ContextVar[RunningReconcile | None] = contextvars.ContextVar("reconcile", default=None)
-"""The reconcile that this thread or coroutine runs, or ran last; None if nothing wants to know its writes."""
+"""The reconcile that this thread or coroutine runs, or ran last; None if its writes are not watched."""

@@ -74,7 +74,7 @@ class Conversion(Generic[A, B]):
 
         Raises:
             UsageError: The function from `newer` to `older` is missing.
-            ValueError: As for `upgrade`.
+            ValueError: A function changed fixed metadata, or a value would be lost; see `upgrade`.
         """
         return self._convert(obj, self._way_back(), self._there)
 

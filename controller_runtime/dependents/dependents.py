@@ -183,8 +183,8 @@ class Dependents(Generic[P]):
             message: The message of the condition, for people.
 
         Raises:
-            Conflict: As for `report`.
-            TerminalError: As for `report`.
+            Conflict: Another client has changed the primary meanwhile; see `report`.
+            TerminalError: The kind has no `status.conditions`.
         """
         owner = _meta(primary)
         self._status.write(owner, reason, message, {}, self._memory_of(owner))

@@ -110,10 +110,10 @@ def decide_coordinated(seen: Sighting, identity: str, held: HeldLease | None, no
     change its holder.
 
     Args:
-        seen: As for `decide`.
-        identity: As for `decide`.
-        held: As for `decide`.
-        now: As for `decide`.
+        seen: The content of the lease at the last read.
+        identity: The identity of this replica.
+        held: The leadership of this replica; None if it does not lead.
+        now: The time in monotonic seconds.
     """
     record = seen.record
     if held is not None:

@@ -36,9 +36,9 @@ def elector_and_fence(
         transport: Carries the requests to the API server.
         informers: Makes the informer of the candidate, in a coordinated election.
         config: The configuration of the election.
-        on_leading: See `LeaderElector`.
-        on_new_leader: See `LeaderElector`.
-        on_yielding: See `LeaderElector`.
+        on_leading: Called once, when this replica begins to lead; see `LeaderElector`.
+        on_new_leader: Called with the identity of each new leader; see `LeaderElector`.
+        on_yielding: Called once, when another candidate is preferred; see `LeaderElector`.
     """
     config, client = config.named_by(host), Client(host, transport)
     candidate = candidate_for(host, client, informers, config)

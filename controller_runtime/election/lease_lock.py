@@ -62,7 +62,7 @@ class LeaseLock:
 
         Args:
             record: The record to write.
-            deadline: As for `read`.
+            deadline: Absolute monotonic seconds by which the request must be over.
 
         Raises:
             AlreadyExists: The lease exists.
@@ -74,7 +74,7 @@ class LeaseLock:
 
         Args:
             record: The record to write.
-            deadline: As for `read`.
+            deadline: Absolute monotonic seconds by which the request must be over.
 
         Raises:
             Conflict: Another client has written the lease since then.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The breaking changes of definitions next to a server: read, counted for the stored objects, and told."""
+"""Finds breaking changes of a definition by comparing it with the server's, and counts the affected stored objects."""
 
 from __future__ import annotations
 

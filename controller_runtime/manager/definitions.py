@@ -34,7 +34,7 @@ from controller_runtime.crd.types import CustomResource
 log = get_logger(__name__)
 
 FIELD_MANAGER = "controller-runtime-definitions"
-"""The owner of the fields of installed definitions."""
+"""The field manager by which definitions are installed."""
 
 _RETRY = 1.0  # seconds between two tries to reach the server
 _POLL = 0.2  # seconds between two looks at a definition that is not established yet

@@ -25,10 +25,10 @@ if TYPE_CHECKING:  # a program without an election or a ring should not pay for 
 log = get_logger(__name__)
 
 REASON = "DeletionBudgetExceeded"
-"""The reason of the Event."""
+"""The reason of the Event about a refused deletion."""
 
 COMPONENT = "deletion-budgets"
-"""The component that reports it."""
+"""The component that reports the Event."""
 
 
 class Limited(Protocol):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP endpoints of a manager: metrics and its present state on one address, health on the same or another."""
+"""The HTTP endpoints of a manager: metrics and the status page at one address, health checks there or at another."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes Prometheus metrics from tables: each row of a table is one metric of all things of a kind."""
+"""Makes Prometheus metrics from tables: each row describes one metric, with a series for each thing, such as a
+controller.
+"""
 
 from __future__ import annotations
 

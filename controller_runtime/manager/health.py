@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Health checks for the probes of Kubernetes: `/livez` (restart the process?) and `/readyz` (does it do its work?).
+"""Health checks for the probes of Kubernetes: `/livez` (must the process be restarted?) and `/readyz` (can it work?).
 
 `/healthz` is the older name of `/livez`. A restart does not help while the API server is down, so the state of the
 caches counts for readiness only.

@@ -27,8 +27,9 @@ log = get_logger(__name__)
 CANCEL_GRACE = 5.0
 """Seconds that cancelled threads have to end before they count as stuck."""
 GIVE_UP_PERIOD = 0.5
-"""Seconds after which requests are given up once more while cancelled threads end: on a busy machine a thread may send
-one a moment after it was cancelled."""
+"""Seconds between two calls that abort the requests of cancelled threads: on a busy machine a thread may send a request
+just after it was cancelled.
+"""
 
 
 class Runnable(Protocol):

@@ -185,7 +185,7 @@ class Manager:
             context: The name of a context in the file; None for the current context.
             longest_answer: The most bytes of one answer, except for streams: a longer answer raises `ConnectionLost`.
                 None is 2 GiB, etcd's default quota for all objects together.
-            **options: As for the class.
+            **options: The other arguments of the class.
 
         Raises:
             UsageError: The configuration is missing or cannot be used.
@@ -373,7 +373,7 @@ class Manager:
             by: The property of requests by which they are assigned to slots; by default the name, as for `--ring-by`.
             namespace: The namespace of the ring's ConfigMap and of the members' leases. Empty: the manager's namespace,
                 or else the pod's, or else `default`.
-            **options: As for `RingConfig`.
+            **options: Further fields of the `RingConfig`.
 
         Raises:
             UsageError: The manager has a ring of this name already, or is stopping or has stopped.
@@ -447,4 +447,4 @@ class Manager:
 
 
 Setup = Callable[[Manager], None]
-"""Adds to a manager all that a program runs. It is called once for each manager, before that is run."""
+"""Adds to a manager all that a program runs. It is called once for each manager, before the manager runs."""

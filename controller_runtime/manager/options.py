@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types of a manager's options, for code that passes them on to `Manager`; its docstring describes them."""
+"""The types of a manager's options, for code that passes them on to `Manager`, whose docstring describes them."""
 
 from __future__ import annotations
 

@@ -10,12 +10,12 @@ from controller_runtime.cache.informer import Informer
 from controller_runtime.controller.controller import Controller
 
 STUCK_AFTER = 600.0
-"""Seconds after which a running reconcile makes the process not live; ours, far above what reconciles take."""
+"""Seconds after which a running reconcile makes the process not live. The number is ours, far above usual durations."""
 
 OVERDUE_AFTER = 2.0
-"""A running reconcile makes the process not ready after this many times its `reconcile_timeout`.
+"""The multiple of its `reconcile_timeout` after which a running reconcile makes the process not ready.
 
-By then its requests have been refused for a whole timeout, so it hangs in something else.
+By then its requests have been refused for a whole timeout, so it hangs in other code.
 """
 
 

@@ -59,8 +59,11 @@ class Right:
 
 
 Observe = Callable[[Any], Callable[[HTTPRequest], None]]
-"""Called with each new `Manager`, which no module below that one can name; returns what is called with each of its
-requests, on the request's thread, before it is sent."""
+"""Called with each new `Manager`; returns a function that is called with each of its requests, on the request's thread,
+before it is sent.
+
+The type of the manager is `Any`, because modules below it must not import it.
+"""
 
 # The innermost observation of this process: managers are made anywhere, so no argument could reach them.
 _observers: list[Observe] = []
@@ -68,9 +71,10 @@ _observers: list[Observe] = []
 
 @contextlib.contextmanager
 def observing(observe: Observe) -> Iterator[None]:
-    """Return a context manager: `observe` gets the requests, also later ones, of managers made inside its block.
+    """Return a context manager: `observe` is called for each manager made inside its block.
 
-    An inner block replaces an outer one. Threads: one, while no other makes managers.
+    The requests of such a manager are reported even after the block. An inner block replaces an outer one. Threads:
+    one, while no other makes managers.
     """
     _observers.append(observe)
     try:

@@ -70,7 +70,7 @@ class ManagerRings:
         return [ring.member.hand_over for ring in self._rings]
 
     def bound(self, transport: Transport) -> RingTransport:
-        """Return a transport whose requests end when the ring membership ends to which they are bound."""
+        """Return a transport that refuses requests once the ring membership has ended under which their work began."""
         return RingTransport(transport, self._bound_ownerships)
 
     def _bound_ownerships(self) -> Sequence[Ownership]:

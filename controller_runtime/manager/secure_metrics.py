@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics and the status page over the TLS of the webhooks, for those whom the API server allows to read them."""
+"""Serves metrics and the status page with the TLS certificate of the webhooks, to users that the API server allows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
 PATH = "/metrics"
-"""The path, as the rule of a role names it (`nonResourceURLs`)."""
+"""The path of the metrics, as `nonResourceURLs` of a role names it."""
 
 
 def show_metrics(manager: Manager, *, registries: Sequence[CollectorRegistry] | None = None) -> None:
@@ -30,7 +30,7 @@ def show_metrics(manager: Manager, *, registries: Sequence[CollectorRegistry] | 
 
     Args:
         manager: The manager.
-        registries: As for `Endpoints`.
+        registries: The registries to show after the manager's own; see `Endpoints`.
 
     Raises:
         UsageError: Two metrics have the same name.

@@ -20,10 +20,10 @@ STOPPING: Mapping[int, Any] = {signal.SIGINT: signal.default_int_handler, signal
 def stop_on_unhandled_signals(
     host: Host, stop: Stop, *, wanted: bool = True
 ) -> contextlib.AbstractContextManager[None]:
-    """Return a context manager: inside it, the first signal of `STOPPING` that no other code handles sets `stop`.
+    """Return a context manager: inside it, the first signal of `STOPPING` that the program does not handle sets `stop`.
 
-    A signal that is ignored, as under `nohup` or in a background job of a shell, stays ignored. On another than the
-    main thread, and on a simulated host, the block has no effect.
+    A signal that is ignored, as under `nohup` or in a background job of a shell, stays ignored. On a thread other than
+    the main one, and on a simulated host, the block has no effect.
 
     Args:
         host: The source of threads.

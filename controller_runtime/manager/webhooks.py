@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The webhooks of a manager, which are made when they are first asked for."""
+"""The webhooks of a manager, which are created when they are first needed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # a program without webhooks should not pay for them
 
 
 class DeclaredWebhooks:
-    """The webhooks that a program has declared so far; its truth value is whether there are any.
+    """The webhooks that a program has declared so far; false in a condition if there are none.
 
     The package of webhooks is imported only if a program declares one.
 
@@ -34,7 +34,7 @@ class DeclaredWebhooks:
         self._made: Webhooks | None = None
 
     def made(self) -> Webhooks:
-        """Return the webhooks; the first call makes them."""
+        """Return the webhooks; the first call creates them."""
         if self._made is None:
             from controller_runtime.webhooks.webhooks import Webhooks
 

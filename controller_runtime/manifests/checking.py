@@ -72,8 +72,8 @@ def check_breaking(bundle: Bundle, paths: Sequence[Path]) -> list[str]:
     """Return a line for each breaking change from the definition in a file to the generated definition.
 
     Args:
-        bundle: As for `check_objects`.
-        paths: As for `check_objects`.
+        bundle: The facts of the code, with the settings.
+        paths: Files of YAML documents, and folders of such files at any depth.
 
     Raises:
         UsageError: A file cannot be read.

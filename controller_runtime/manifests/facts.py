@@ -85,7 +85,7 @@ def facts_of(manager: Manager, *, namespace: str = "") -> Facts:
 
     Args:
         manager: The manager.
-        namespace: As for `unconnected_manager`.
+        namespace: The namespace that the program watches; empty for all.
     """
     collections = [informer.collection for informer in manager.informers]
     collections += [collection for controller in manager.controllers for collection in controller.collections]

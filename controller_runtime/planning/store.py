@@ -23,9 +23,9 @@ class PlannedStore(Store):
     not change it.
 
     Args:
-        host: As for `Store`.
-        label: As for `Store`.
-        form: As for `Store`.
+        host: The source of the time and the lock; see `Store`.
+        label: The name of the lock; see `Store`.
+        form: Returns the form in which an object is stored; see `Store`.
         collection: The objects.
         transform: The transform of the cache.
         overlay: The planned states.

@@ -66,7 +66,7 @@ class KindCounter:
 
     Args:
         host: The source of the lock.
-        name: See `KindCounts`.
+        name: The kind, with the selectors of the collection if it has any.
 
     Threads: `observe` from one at a time; `count` from any.
     """

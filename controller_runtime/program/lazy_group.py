@@ -15,7 +15,7 @@ class LazyGroup(click.Group):
 
     Args:
         lazy: The location of each command as `module:name`, by its name on the command line.
-        **options: As for `click.Group`.
+        **options: The options of `click.Group`.
     """
 
     def __init__(self, *args: Any, lazy: Mapping[str, str], **options: Any) -> None:

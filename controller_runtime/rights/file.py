@@ -33,7 +33,7 @@ def read_objects(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """Return all objects in a file of roles, bindings and service accounts.
 
     Raises:
-        UsageError: As for `read`.
+        UsageError: The file cannot be read, or has other objects; see `read`.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")

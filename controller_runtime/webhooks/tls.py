@@ -66,7 +66,7 @@ class PresentedCertificate:
     """The certificate that a server presents to new connections. It can be replaced while the server runs.
 
     Args:
-        client_authority: As for `server_context`.
+        client_authority: A file of authorities for client certificates; None accepts every client.
 
     Threads: any; it is replaced by one assignment.
     """

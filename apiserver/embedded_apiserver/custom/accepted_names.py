@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Acceptance of the names that definitions ask for.
+"""Decides which of the names that custom resource definitions request are accepted.
 
 A name is accepted if nothing else in the group has it. A definition that has a name keeps it, whichever definitions
 come later; a definition with a conflict gets its names as soon as they are free.
@@ -25,7 +25,7 @@ _FIELDS = {
 }
 
 Claim = tuple[str, str]
-"""A name space, `resource` or `kind`, and a name in it that is taken."""
+"""A name that is taken, with its name space: `resource` or `kind`."""
 
 
 def with_names(definitions: Sequence[Object], others: Iterable[Kind], now: datetime) -> list[Object]:

@@ -37,7 +37,7 @@ def updated(old: Object, made: Object, subresource: str) -> Object:
 
 
 def is_other(old: Object, new: Object) -> bool:
-    """Return whether the spec of a custom resource definition has changed."""
+    """Return whether the specs of two states of a custom resource definition differ."""
     return not same_json(part(new, "spec"), part(old, "spec"))
 
 

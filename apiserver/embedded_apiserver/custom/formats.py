@@ -80,7 +80,7 @@ FORMATS: Mapping[str, Check] = {
 """The checks of formats, by normalized name."""
 
 UNCHECKED = ("bsonobjectid", "creditcard", "hexcolor", "isbn", "isbn10", "isbn13", "password", "rgbcolor", "ssn")
-"""Formats that a real API server checks, too. Here, each string is accepted."""
+"""Formats that a real API server checks. Here, each string is accepted."""
 
 _NUMBERS = {"integer": ("int32", "int64"), "number": ("float", "double")}
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forms in which objects are stored and shown.
+"""The forms in which objects are stored, and those in which clients get them.
 
 They differ only for a kind that is stored as another one, and for a custom kind that is stored in another API version
-or under an older schema. All versions of a custom kind share one stored object, which says its version if that is not
-the first that was ever stored.
+or under an older schema. All versions of a custom kind share one stored object, which contains its version if that is
+not the first that was ever stored.
 """
 
 from __future__ import annotations
@@ -114,7 +114,9 @@ def conversion_result(conversion: Conversion, obj: Object, kind: Kind) -> Object
 
 
 def of_own_type(kind: Kind, name: str, obj: Object, subresource: str = "") -> Object:
-    """Return a custom object without kind and apiVersion, which it has here only if they differ from those of the path.
+    """Return a custom object without kind and apiVersion, after a check that they are those of the path.
+
+    They are in `obj` only if they differ from those of the path.
 
     Raises:
         StatusError: 422, the object has another kind or apiVersion. A write of a subresource ignores them, as it

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The validation errors of numbers by a schema. As in a real API server, whole numbers have bounds cut to whole ones.
+"""The validation errors of numbers by a schema. As in a real API server, bounds of whole numbers are truncated.
 
 So `minimum: 0.5` of a `number` accepts a 0 that was sent without a fraction, and in an `integer` refuses each value.
 """
@@ -14,7 +14,7 @@ from embedded_apiserver.typed.go_values import plain
 from embedded_apiserver.typed.paths import Path
 
 NOWHERE = "<nil>"
-"""The field that a real API server names for causes of combined schemas and of the ranges of numbers."""
+"""The field name in the errors of combined schemas and of ranges of numbers, as on a real API server."""
 
 _BITS = {"int32": 31}
 _NEAR = 1e-9  # by which a quotient of floats may be off a whole number

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The validation errors of the keywords of an OpenAPI schema in a definition, in the order of a real API server.
 
-Whether the schema is structural is another question, which `schema_structure` answers.
+`schema_structure` checks separately whether the schema is structural.
 """
 
 from __future__ import annotations

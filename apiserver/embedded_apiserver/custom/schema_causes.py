@@ -24,7 +24,7 @@ from embedded_apiserver.status import Cause
 from embedded_apiserver.typed.paths import ROOT, Path
 
 NEW: Any = object()
-"""The old value of a field that did not exist before. Not None, because null is a value."""
+"""Stands for the old value of a field that did not exist before. It is not None, because null is a value."""
 
 _TYPES: Mapping[type, str] = {
     type(None): "null",

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documents in which the server describes itself: its groups, kinds, schemas and version."""
+"""The documents in which the server describes its groups, kinds, schemas and version."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paths whose requests are handed on to nodes, pods and services, and those of logs, in the form of OpenAPI v3."""
+"""The OpenAPI v3 paths of logs, and of subresources whose requests are passed on to nodes, pods and services."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The definitions (schemas) in OpenAPI documents: the recorded ones with their descriptions, and those of custom kinds.
 
-The descriptions are several times as large as the rest of the schemas, and only these documents need them. So they
-are in a file of their own, which is read whenever a document is made and is not kept in memory.
+The descriptions are several times as large as the rest of the schemas, and only these documents need them. So they are
+in a separate file, which is read whenever a document is made and is not kept in memory.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _EMBEDDED_WORDS = {
 _CHOICES = ("allOf", "anyOf", "oneOf", "not")
 
 Raw = Mapping[str, Any]
-"""A schema, as OpenAPI v3 has it."""
+"""A schema in the form of OpenAPI v3."""
 
 
 class Descriptions(msgspec.Struct):

@@ -15,7 +15,9 @@ from typing import Any
 import msgspec
 
 Encode = Callable[[int, Any], bytes]
-"""Encodes a field, given its number and its value in JSON. A zero value is encoded as nothing, as protobuf requires."""
+"""Encodes a field as protobuf, given its number and its JSON value. A zero value becomes no bytes, as protobuf
+requires.
+"""
 
 _VARINT, _DOUBLE, _BYTES = 0, 1, 2  # the wire types of protobuf
 _BITS = (1 << 64) - 1
@@ -24,9 +26,7 @@ _VENDOR = "x-"
 
 
 def encoded(document: Mapping[str, Any]) -> bytes:
-    """Return an OpenAPI v2 document as protobuf. Parts that the protobuf format (gnostic) does not have are left
-    out.
-    """
+    """Return an OpenAPI v2 document as protobuf, without the parts for which the format (gnostic) has no field."""
     return _fields("Document", document)
 
 

@@ -41,7 +41,9 @@ _DELETE_QUERY = {
 }
 
 Texts = Mapping[str, str]
-"""Descriptions of parameters by name; `patch.` stands before a name that has another description in patches."""
+"""Descriptions of parameters by name. If a parameter has another description in patches, that is under `patch.` and the
+name.
+"""
 
 
 class _Verb(NamedTuple):

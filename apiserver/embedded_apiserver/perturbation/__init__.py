@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Perturbation of the clients of a server: one of them ends at a write, or sees a resource late or never.
+"""Perturbation of the clients of a server: one of them is ended at a write, or sees a resource late or never.
 
-`triggers.py` says when it happens, by what can be told in every run; `plan_file.py` reads that from a file; `server.py`
-is the server as the client sees it; `handler.py` carries out a plan with it; `properties.py` has what must hold
-meanwhile. `testing/perturbation` has the same parts.
+`triggers.py` describes when this happens, in terms that apply to every run; `plan_file.py` reads that from a file;
+`server.py` is the server as the client sees it; `handler.py` carries out a plan with it; `properties.py` checks what
+must be true meanwhile. `testing/perturbation` has the same parts.
 """
 
 from embedded_apiserver.perturbation.gates import Gate

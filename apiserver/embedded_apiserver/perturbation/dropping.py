@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A watch that goes on without one change, which no lawful server would do."""
+"""A watch that leaves out one change, as no correct server does."""
 
 from __future__ import annotations
 

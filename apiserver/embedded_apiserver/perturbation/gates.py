@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches that stand still from one change on, and then go on or end with 410."""
+"""Watches that are stalled from one change on, and then continue or end with 410."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server as a perturbed client sees it, until the perturbation has happened."""
+"""The server as a perturbed client sees it, until the fault has happened."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from embedded_apiserver.storage.stored import Change
 _NEVER = 1 << 62
 """A version that no change has: a gate with it holds nothing yet."""
 LATE = 2.0
-"""Seconds for which a client that has started again is shown the past, from its first list of it on."""
+"""Seconds for which a restarted client is shown an old state, from its first list of the resource on."""
 
 
 class PerturbedHandler:
@@ -78,15 +78,15 @@ class PerturbedHandler:
         return self._seen_by_client.handle(request, on_ready)
 
     def knows(self, headers: Mapping[str, str]) -> bool:
-        """Return the answer of the inner handler; see `Screen.knows`."""
+        """Return whether the inner handler accepts the credentials in these headers; see `Screen.knows`."""
         return not isinstance(self._inner, Screen) or self._inner.knows(headers)
 
     def is_heavy(self, request: HTTPRequest) -> bool:
-        """Return the answer of the inner handler; see `Screen.is_heavy`."""
+        """Return whether the inner handler may take long for a request; see `Screen.is_heavy`."""
         return isinstance(self._inner, Screen) and self._inner.is_heavy(request)
 
     def calls_out(self, request: HTTPRequest) -> bool:
-        """Return the answer of the inner handler; see `Screen.calls_out`."""
+        """Return whether the inner handler calls others for a request; see `Screen.calls_out`."""
         return isinstance(self._inner, Screen) and self._inner.calls_out(request)
 
     def _is_client(self, headers: Mapping[str, str]) -> bool:

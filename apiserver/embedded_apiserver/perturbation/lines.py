@@ -22,7 +22,7 @@ _EXPIRED = {
 EXPIRED_LINE = msgspec.json.encode({"type": "ERROR", "object": _EXPIRED}) + b"\n"
 """The last line of a watch whose version the server has forgotten."""
 _OBJECT, _RAW, _MESSAGE, _METADATA, _VERSION = 2, 1, 2, 1, 6
-"""The fields on the way from a frame to a version: event, envelope, object, metadata."""
+"""The field numbers on the path from a frame to a version: event, envelope, object, metadata."""
 _LENGTH = 4  # bytes before each frame
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of objects in every run of a story."""
+"""Names of objects that are the same in every run of a test."""
 
 from __future__ import annotations
 

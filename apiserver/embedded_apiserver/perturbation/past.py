@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of a resource as it was."""
+"""Makes lists of a resource show an earlier state of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import attrs
 from apimachinery.http import HTTPRequest, HTTPResponse
 
 ANY_VERSION = "0"
-"""The version of a list that any state may answer, however old."""
+"""The resourceVersion of a list that accepts any state, however old."""
 
 # A server that cannot stream lists is a lawful one; its clients ask for pages, which have a version.
 NO_STREAMS = HTTPResponse(

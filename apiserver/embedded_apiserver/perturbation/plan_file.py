@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of a perturbation: YAML or JSON, as `perturb` writes it for what it found."""
+"""The file that describes a perturbation: YAML or JSON, as `perturb` writes it for a failure that it found."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apimachinery.errors import UsageError
 from embedded_apiserver.perturbation.triggers import AtChange, AtRest, AtWrite, Trigger
 
 Fields = Mapping[str, tuple[type, Any]]
-"""The type of each field, and its default; None for a field that must be there."""
+"""The type and the default of each field; a default of None means that the field is required."""
 
 _COUNT: tuple[type, Any] = (int, 1)
 _REST: Fields = {"after": (str, ""), "change": (int, 0)}
@@ -25,7 +25,7 @@ KINDS: Mapping[str, Fields] = {
     "missed": {"object": (str, None), "change": _COUNT},
     "stale": {"resource": (str, None), "changes": (int, 0), **_REST},
 }
-"""The perturbations, each with its fields."""
+"""The kinds of perturbations, each with its fields."""
 
 _SETTINGS: Fields = {"client": (str, ""), "forced": (bool, False), "quiet": (float, 1.0), "plan": (dict, {})}
 _FORCEABLE = ("missed", "stale")

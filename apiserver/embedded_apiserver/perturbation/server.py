@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server as one perturbed client sees it: each write is answered by the run, and reads may show the past."""
+"""The server as one perturbed client sees it: its writes may be answered otherwise, and its reads may show an old
+state.
+"""
 
 from __future__ import annotations
 

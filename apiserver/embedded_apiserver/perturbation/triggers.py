@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides when a perturbation happens: by what a client does, because in real time its writes have no fixed numbers."""
+"""Describes when a perturbation happens: by the actions of a client, because in real time its writes have no fixed
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import attrs
 from embedded_apiserver.perturbation.names import Name
 
 UNREAD = frozenset({"events", "leases"})
-"""Plurals that are passed on as they are: an operator's election and its events are not what is perturbed."""
+"""The plurals whose requests are never perturbed: an operator's events, and the lease of its election."""
 
 
 @attrs.frozen

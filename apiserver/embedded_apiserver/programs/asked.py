@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of streams and logs, and the subprotocol on which a server agrees with its client."""
+"""The parameters of streams and logs, and the choice of the subprotocol."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 """The connection of one exec or attach: `v5.channel.k8s.io`, or an older subprotocol, in which input cannot end.
 
 The first byte of each message names its channel: input, output, errors, the outcome, and sizes of the terminal. In v5,
-a message on channel 255 ends the channel that it names. Before v4 the
-outcome is a text, and only that of a failure is sent.
+a message on channel 255 ends the channel that it names. Before v4 the outcome is a text, and is only sent for a
+failure.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from embedded_apiserver.programs.process import Inlet, Life, Output
 from embedded_apiserver.programs.terminal import typed
 
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io", "channel.k8s.io", "")
-"""The subprotocols, the preferred one first; the last one is that of a client which names none."""
+"""The subprotocols, the preferred one first. The empty one is for a client that names none."""
 
 _STDIN, _STDOUT, _STDERR, _OUTCOME, _RESIZE, _CLOSE = 0, 1, 2, 3, 4, 255
 _INTERRUPTED = 130
@@ -40,7 +40,7 @@ class CommandLink(Link):
         host: The source of locks.
         protocol: One of `PROTOCOLS`.
         streams: The streams that the client requests.
-        on_ready: As for `Link`.
+        on_ready: Called when there are messages for the client, or room for its messages; see `Link`.
 
     Attributes:
         life: The state of the process: whether it must end.

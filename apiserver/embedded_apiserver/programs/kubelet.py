@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of a kubelet: it runs programs of containers for the clients that connect, and ends them with their pods."""
+"""A simulated kubelet: it runs the programs of containers for clients that connect, and ends them with their pods."""
 
 from __future__ import annotations
 
@@ -109,11 +109,10 @@ class Kubelet:
         return link
 
     def refused(self, request: HTTPRequest, on_ready: Callable[[], None], why: str) -> Upgraded | None:
-        """Return a connection that reports the error `why` for a command without a kubelet; None if the client does not
-        offer v5.
+        """Return a connection that reports the error `why` for a command that no kubelet runs.
 
-        With the subprotocol v5, a real API server accepts the connection before it connects to the kubelet; with older
-        ones it does not.
+        None if the client does not offer v5: with v5, a real API server accepts the connection before it connects to
+        the kubelet; with older subprotocols it does not.
         """
         if commands.PROTOCOLS[0] not in offered(request):
             return None

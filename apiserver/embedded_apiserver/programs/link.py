@@ -10,7 +10,9 @@ from types import MappingProxyType
 from apimachinery.host import Condition, Host
 
 ROOM = 256 * 1024
-"""The bytes that may wait in each direction: a program that writes more waits for its client, and a client for it."""
+"""The most bytes that wait in each direction. A program that writes more waits until its client reads, and a client
+until its program does.
+"""
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 

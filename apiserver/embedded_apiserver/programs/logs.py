@@ -14,7 +14,7 @@ from apimachinery.host import Host
 from embedded_apiserver.objects import part
 
 LIMIT = 10 * 1024 * 1024
-"""The bytes of one log; beyond them the oldest lines are dropped. A kubelet begins a new file there."""
+"""The most bytes of one log. Beyond them the oldest lines are dropped; a real kubelet begins a new file then."""
 
 
 class Line(NamedTuple):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarded ports over `v4.channel.k8s.io`: two channels for each port, one of its bytes and one of its error."""
+"""Forwarded ports over `v4.channel.k8s.io`: two channels for each port, one for its bytes and one for its error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from embedded_apiserver.programs.link import Link
 from embedded_apiserver.programs.process import Inlet, Life
 
 PROTOCOLS = ("v4.channel.k8s.io", "")
-"""The subprotocols; the last one is that of a client which names none."""
+"""The subprotocols, the preferred one first. The empty one is for a client that names none."""
 
 
 class PortLink(Link):
@@ -21,7 +21,7 @@ class PortLink(Link):
         host: The source of locks.
         protocol: One of `PROTOCOLS`.
         ports: The ports.
-        on_ready: As for `Link`.
+        on_ready: Called when there are messages for the client, or room for its messages; see `Link`.
 
     Attributes:
         ends: For each port, the state of its process and the input of the process.

@@ -104,7 +104,7 @@ class Inlet(io.RawIOBase):
 
 
 Input = io.BufferedIOBase
-"""The standard input of a process: a file of bytes, which ends when the client closes its side or is gone."""
+"""The standard input of a process: a file of bytes, which ends when the client closes its side or disconnects."""
 
 
 class Output:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 SYN_STREAM, SYN_REPLY, RST_STREAM, PING, GOAWAY = 1, 2, 3, 6, 7
 """The types of control frames that are understood. Others are ignored."""
 DATA = 0
-"""The type of a frame of data, which has none in the protocol."""
+"""The type that this module gives to data frames, which have no type in the protocol."""
 FIN = 1
 """The flag of the last frame of a stream in its direction."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ready program: `tar` over a dict of files, which is what `kubectl cp` calls in a container."""
+"""A program for containers that does what `tar` does, on a dict of files; `kubectl cp` calls it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The input of a terminal: lines that are edited, echoed, and handed on when they are complete."""
+"""The input of a terminal: lines that are edited, echoed, and passed to the program when they are complete."""
 
 from __future__ import annotations
 

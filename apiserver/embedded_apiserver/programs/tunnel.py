@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarded ports as `kubectl` has them: SPDY in the messages of a WebSocket, two streams for each connection."""
+"""Forwarded ports as `kubectl` requests them: SPDY in the messages of a WebSocket, two streams for each connection."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Tunnel(Link):
 
     Args:
         host: The source of locks.
-        on_ready: As for `Link`.
+        on_ready: Called when there are messages for the client, or room for its messages; see `Link`.
         connect: The function that connects to a port.
     """
 
@@ -67,7 +67,7 @@ class Tunnel(Link):
     def send(self, message: bytes) -> bool:
         """Process a message of the client; see `http.Upgraded.send`.
 
-        If there is no room for a message, the result is False and the caller sends the message again; it is not decoded
+        If there is no room for a message, the result is False and the caller sends the message again. It is not decoded
         twice.
         """
         if not self._frames:

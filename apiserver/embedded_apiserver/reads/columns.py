@@ -85,7 +85,7 @@ _LEASE = "coordination.k8s.io/v1", "Lease"  # has the columns that a custom kind
 
 
 def custom_columns(definition: Definition) -> tuple[Column, ...]:
-    """Return the columns of a custom kind: its names, then its printer columns, or ages if it declares none."""
+    """Return the columns of a custom kind: its name, then its printer columns, or the age if it declares none."""
     columns = definition.columns or (_age_column(),)
     return (Column(recorded(*_LEASE, "Name"), NAME), *map(_column, columns))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The statuses of components: the scheduler and the controllers next to the server are asked for their health."""
+"""The statuses of components: the health of the scheduler and the controllers that run next to the server."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _CONVERTING = ("as", "g", "v")
 _DROPPED = "metadata.managedFields"
 
 Now = Callable[[], datetime]
-"""Returns the present time, for ages in tables."""
+"""Returns the current time, for ages in tables."""
 
 
 def form_for(kind: Kind, accept: str, include: str, now: Now, *, is_list: bool = False) -> Form:
@@ -104,7 +104,10 @@ def document_type(accept: str) -> str:
 
 
 def only_accepted(offered: Sequence[str]) -> StatusError:
-    """Return a 406 error for media types that the server supports, but not here; `offered` are supported here."""
+    """Return a 406 error whose message lists `offered`, the media types that this path supports.
+
+    It is for a media type that the server supports on other paths.
+    """
     return StatusError(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(offered)}")
 
 
@@ -210,6 +213,9 @@ def _included(word: str) -> Include:
 
 
 def _check_media_types(kind: Kind, accept: str, listed: Sequence[str]) -> None:
-    """See `check_known`; the paths of custom kinds are checked in another way, whose text is that of `DOCUMENTS`."""
+    """Refuse a request that accepts no media type of its path, by `check_known`.
+
+    The paths of custom kinds are checked elsewhere, with `DOCUMENTS` in the message.
+    """
     if kind.definition is None:
         check_known(accept, DOCUMENTS, listed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON with line breaks for people: in browsers, in curl and Wget, and for those that ask for it with `pretty`."""
+"""Indents JSON for people: in browsers, in curl and Wget, and for clients that request it with `pretty`."""
 
 from __future__ import annotations
 

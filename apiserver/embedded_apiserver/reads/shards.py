@@ -2,7 +2,8 @@
 """Shard selectors: ranges of the hash of an object's uid or namespace (Kubernetes 1.36, alpha).
 
 The text is an expression of CEL that is parsed and never evaluated: only `shardRange(field, start, end)` and `||` may
-be in it. The refusals are those of a real server, as are the numbers in them that stand for kinds of expressions.
+be in it. The errors for other expressions are those of a real API server, including the numbers in them that stand for
+kinds of expressions.
 """
 
 from __future__ import annotations

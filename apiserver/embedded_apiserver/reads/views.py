@@ -19,13 +19,13 @@ Show = Callable[[bytes], bytes]
 """Returns the bytes to send from the stored bytes of an object, both without kind and apiVersion."""
 
 Prepare = Callable[[Sequence[Mapping[str, Any]]], None]
-"""Prepares the conversion of several stored objects."""
+"""Called with all stored objects of a list before they are converted, so that they can be converted together."""
 
 META_VERSION = "meta.k8s.io/v1"
 """The apiVersion of objects with their metadata only, unless a client asks for `v1beta1`."""
 
 PARTIAL = "PartialObjectMetadata"
-"""Their kind."""
+"""The kind of objects with their metadata only."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -153,7 +153,8 @@ class OneOrMany:
         """Return the body of a response with one object.
 
         Raises:
-            StatusError: The client requested a list: 406, or 500 for a custom kind.
+            StatusError: 406, or 500 for a custom kind: the client's Accept header asks for a list, but this response is
+                a single object.
         """
         if not self._is_list:
             return self._form.single(raw)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watches: the existing objects, then the changes, with bookmarks, until a deadline.
 
-The reader pulls: it takes lines from a cursor on the storage's history, so no writer ever waits for a reader. If a
-reader is so slow that the history has forgotten its place, the watch ends with an error, and the client lists again.
+The reader takes lines from a cursor on the storage's history, so no writer ever waits for a reader. If a reader is so
+slow that the history no longer has its position, the watch ends with an error, and the client lists again.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def open_watch(
         on_ready: Called once after each `take` that returned all changes, when there is a new change.
 
     Raises:
-        StatusError: As for `check_watch`.
+        StatusError: The options are refused by `check_watch`.
     """
     kind = route.kind
     if options.timeout is not None and options.timeout < 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Responses in YAML: the body of a JSON form, written as a real API server writes it."""
+"""Responses in YAML: made from the body of a JSON form, in the style of a real API server."""
 
 from __future__ import annotations
 

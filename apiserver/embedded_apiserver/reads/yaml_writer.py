@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes YAML as a real API server does; apart from its form, because PyYAML is imported with the first such answer."""
+"""Writes YAML as a real API server does; a module of its own, so that PyYAML is imported only when it is needed."""
 
 from __future__ import annotations
 

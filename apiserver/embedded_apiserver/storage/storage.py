@@ -232,7 +232,10 @@ class Storage:
         return found
 
     def _take(self, cursor: Cursor, limit: int) -> Batch | None:
-        """See `Cursor.take`; a cursor that has read everything waits for the next commit."""
+        """Return further changes for `cursor`; a cursor that has read everything then waits for the next commit.
+
+        See `Cursor.take`.
+        """
         with self._lock:
             if self._closed:
                 return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controllers that are installed next to this distribution, found by their entry point."""
+"""The controllers of the distribution of bundled controllers, which is found by its entry point if it is installed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from apimachinery.stop import Stop
 from embedded_apiserver.server import APIServer
 
 GROUP = "embedded_apiserver.beside"
-"""The group of entry points: each is a function of a host, a server and a token that returns what runs until a stop."""
+"""The group of entry points. Each is a function that gets a host, a server and a token, and returns a function that
+runs controllers until it is stopped.
+"""
 REMEDY = (
     "from a clone, pip install ./apimachinery ./apiserver '.[testing,cli,agent]' ./controllers; "
     "once they are released, pip install 'embedded-apiserver[workloads]'"

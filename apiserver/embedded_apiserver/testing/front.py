@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The handler behind an address that stays: it passes each request on to the round of the test that runs."""
+"""The handler behind an address that stays the same: it passes each request to the server of the running test."""
 
 from __future__ import annotations
 
@@ -85,11 +85,15 @@ class Front:
         return (present := self.present) is not None and present.knows(headers)
 
     def is_heavy(self, request: HTTPRequest) -> bool:
-        """Return the answer of the running test's server; see `Screen.is_heavy`. False outside of tests."""
+        """Return whether a request may take long, by the server of the running test; see `Screen.is_heavy`. False
+        outside of tests.
+        """
         return (present := self.present) is not None and present.is_heavy(request)
 
     def calls_out(self, request: HTTPRequest) -> bool:
-        """Return the answer of the running test's server; see `Screen.calls_out`. False outside of tests."""
+        """Return whether a request may wait for others, by the server of the running test; see `Screen.calls_out`.
+        False outside of tests.
+        """
         return (present := self.present) is not None and present.calls_out(request)
 
     def _note_end(self, ended: Round) -> None:

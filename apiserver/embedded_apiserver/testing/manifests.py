@@ -18,7 +18,7 @@ from embedded_apiserver.server import APIServer
 from embedded_apiserver.testing.matching import WHERE_KINDS_ARE
 
 MANAGER = "load"
-"""The field manager of what is loaded."""
+"""The field manager by which `load` applies objects."""
 _REFUSED = 400
 _FIRST = ("Namespace", "CustomResourceDefinition")
 """Kinds that others need, so they are loaded first."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The requests of a script: which verb, resource and name each of its lines means."""
+"""The patterns of requests that get a scripted fault: by verb, resource and name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "PATCH": ("patch",),
     "DELETE": ("delete", "deletecollection"),
 }
-"""The verbs of each method of HTTP."""
+"""The Kubernetes verbs of each HTTP method."""
 WHERE_KINDS_ARE = "docs/kinds.md lists the kinds that are served"
 
 
@@ -39,7 +39,10 @@ class MatchedRequests:
     name: str | None = None
 
     def means(self, verb: str, plural: str, group: str, subresource: str, name: str) -> bool:
-        """Return whether a request matches. A plural without a subresource does not match its subresources."""
+        """Return whether the request with these values matches the pattern.
+
+        A plural without a subresource does not match the subresources.
+        """
         part = f"/{subresource}" if subresource else ""
         names = (ANY, f"{plural}{part}", f"{qualified(plural, group)}{part}")
         return verb in self.verbs and self.resource in names and self.name in (None, name)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pods that run without a scheduler and a kubelet: each change of a pod is followed at once by its next step.
+"""Runs pods without a scheduler and a kubelet: each change of a pod is followed at once by its next step.
 
-A step is done on the thread of the write that it follows from, before that write is answered, so a client that has
-created a pod reads it as running, and one that watches sees each step.
+A step is done on the thread of the write that causes it, before that write is answered. So a client that has created a
+pod reads it as running, and one that watches sees each step.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from embedded_apiserver.storage.storage import Cursor
 log = get_logger(__name__)
 
 NODE = "node-1"
-"""The node to which pods are bound; there is no object of it."""
+"""The name of the node to which pods are bound. There is no Node object of this name."""
 ExitStatus = Callable[[Mapping[str, Any]], int | None]
-"""Returns the exit status with which a pod ends, from the pod; None for one that goes on running."""
+"""Returns the exit status with which the containers of a pod end; None if they continue to run."""
 _BATCH = 256
 _REFUSED = 400
 _CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")

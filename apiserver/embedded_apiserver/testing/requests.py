@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The requests that a server has had, as a test asks for them."""
+"""The record of the requests to a server, for the assertions of tests."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from embedded_apiserver.typed.documents import Unreadable, from_yaml
 from embedded_apiserver.writes.protobuf_bodies import readable
 
 MOST = 10_000
-"""The most requests that are kept; the oldest are dropped beyond it."""
+"""The most requests that are kept. Beyond it, the oldest are dropped."""
 SHOWN = 20
-"""The requests that a failed test shows."""
+"""The number of last requests that a failed test shows."""
 _NOT_FOUND = 404
 
 

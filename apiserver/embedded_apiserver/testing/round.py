@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A round: one storage, with what was scripted for it and what was asked of it, from the begin of a test to its end."""
+"""A round: the server of one test, with its storage, scripted faults and recorded requests."""
 
 from __future__ import annotations
 
@@ -117,15 +117,15 @@ class Round:
         return answer
 
     def knows(self, headers: Mapping[str, str]) -> bool:
-        """Return the answer of the server; see `Screen.knows`."""
+        """Return whether the server accepts the credentials in these headers; see `Screen.knows`."""
         return self.server.knows(headers)
 
     def is_heavy(self, request: HTTPRequest) -> bool:
-        """Return the answer of the server; see `Screen.is_heavy`."""
+        """Return whether the server may take long for a request; see `Screen.is_heavy`."""
         return self.server.is_heavy(request)
 
     def calls_out(self, request: HTTPRequest) -> bool:
-        """Return True if the request may be delayed by the script, or else the answer of the server; see
+        """Return whether a request may wait: the script may delay it, or the server calls others; see
         `Screen.calls_out`.
         """
         return self.script.waits() or self.server.calls_out(request)
@@ -135,7 +135,7 @@ class Round:
         self._threads.append(spawn(self.host, self._stop, name, partial(task, self._stop)))
 
     def on_end(self, close: Callable[[], None]) -> None:
-        """Register a function to call when the server ends, before its storage is closed; the last one is called
+        """Register a function to call when the server ends, before its storage is closed; the last registered is called
         first.
         """
         self._closes.append(close)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server of a block, outside of pytest."""
+"""Runs a server for a `with` block, outside of pytest."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a suite uses the server, found out before pytest imports any file of it."""
+"""Finds out whether tests use the server, by the text of their files, before pytest imports any of them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The script of a server: which requests get a fault, and how often."""
+"""The script of a server: the requests that get a fault, and how often."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from embedded_apiserver.testing.matching import MatchedRequests
 from embedded_apiserver.testing.requests import RecordedRequest
 
 ServerFault = Answered | CutReply | Delayed | Refused
-"""The faults that a server can make happen: an answer that is not its own, a late one, a connection cut before the
-request is carried out (`Refused`) or after it (`CutReply`)."""
+"""The faults that a server can cause: an answer that is not its own, a delay, and a connection that is closed before
+(`Refused`) or after (`CutReply`) the request is carried out.
+"""
 
 
 @attrs.define

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server as a test has it."""
+"""The server as a test uses it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _STATUSES = range(400, 600)
 
 
 class LeftoverWarning(UserWarning):
-    """Code of an earlier test, which the message names, has opened a watch in this test."""
+    """Warns that code of an earlier test, which the message names, has opened a watch in this test."""
 
 
 class KubernetesServer:

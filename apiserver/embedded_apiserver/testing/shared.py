@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one suite of a process: clients keep configuration and connections in globals of their own, so it is one too."""
+"""The one suite of a process. Clients keep configuration and connections in global variables, so there is only one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ suite: Suite | None = None
 
 
 def begin(*, changes_environment: bool, prepare: bool = True) -> Suite:
-    """Create this process's suite, unless it exists, and return it; `prepare` says whether to set its environment
-    now.
+    """Create this process's suite, unless it exists, and return it.
+
+    Args:
+        changes_environment: True to set `KUBECONFIG` to the server's kubeconfig.
+        prepare: True to change the environment now, rather than at the first use.
     """
     global suite
     if suite is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A site: an address on loopback whose port, authority and token stay while one round after another is served there."""
+"""A site: an address on loopback whose port, authority and token stay the same for the servers of successive tests."""
 
 from __future__ import annotations
 

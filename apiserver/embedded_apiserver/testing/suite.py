@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server of a run of tests: its site, and the environment in which clients find it."""
+"""The server for the tests of a process, and the environment variables by which clients find it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from embedded_apiserver.testing.site import Site
 
 SETTING = "kubernetes_server_environment"
 READ_AT_IMPORT = ("kubernetes.config.kube_config", "kubernetes_asyncio.config.kube_config")
-"""Modules that read KUBECONFIG when they are imported."""
+"""The modules that read `KUBECONFIG` when they are imported."""
 
 
 class Suite:

@@ -93,16 +93,15 @@ def admit(
     is_applied: bool = False,
     strategic: bytes = b"",
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return `obj` with values converted to their stored form, and the warnings. `obj` is already decoded, as after a
-    patch.
+    """Return `obj`, which is already decoded, with values converted to their stored form, and the warnings.
 
-    Parts that `obj` shares with `old` (the same Python objects) are not checked again, so the cost depends on the size
-    of the change. `obj` is not modified.
+    It is for objects after a patch. Parts that `obj` shares with `old` (the same Python objects) are not checked again,
+    so the cost depends on the size of the change. `obj` is not modified.
 
     Args:
         kind: The kind of the object.
         obj: The object.
-        field_validation: As for `decode`.
+        field_validation: `Ignore`, `Warn` or `Strict`; see `decode`.
         old: The object before the write; None for a new object.
         is_applied: True if the object is the result of a server-side apply, which may have null fields for a custom
             kind.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors of values that do not fit into their fields, in the words of a real API server's two decoders.
 
-The shapes of `shape` decide what is accepted, and run for each write. These functions walk the object again when a
-write is refused, for the words only: one decoder reads JSON into structs, the other one, for strategic merge patches
-and applied configurations, copies decoded values into structs.
+The shapes of `shape` decide what is accepted, and run for each write. When a write is refused, these functions walk the
+object again to make the message: one decoder reads JSON into structs, the other one, for strategic merge patches and
+applied configurations, copies decoded values into structs.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ Fields: TypeAlias = frozenset[Path]
 """A set of fields. Owning a field says nothing about the fields below it."""
 
 Document: TypeAlias = Mapping[str, Any]
-"""A set of fields in FieldsV1: nested steps. A step that is in the set and has further ones below holds `.` as well."""
+"""A set of fields in FieldsV1: nested steps. A step that is in the set and has further ones contains `.` as well."""
 
 NOTHING: Fields = frozenset()
 _SELF = "."

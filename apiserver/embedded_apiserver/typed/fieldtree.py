@@ -25,7 +25,7 @@ from embedded_apiserver.typed.fieldset import (
 )
 
 ABSENT: Any = object()
-"""Stands for a missing value. None would not do, because null is a value."""
+"""Stands for a missing value. It is not None, because null is a value."""
 
 Parts = list[tuple[str, Schema | None, Any]]
 """Step, schema and value of each part, in order. A step can occur twice if a list has duplicate elements."""
@@ -221,7 +221,7 @@ def _unless_applied(part: tuple[str, Schema | None, Any], steps: Mapping[str, No
 
 
 def without(schema: Schema | None, value: Any, fields: Document) -> Any:
-    """Return `value` without the fields in a set and everything below them."""
+    """Return `value` without the fields in the set `fields`, and without everything below them."""
     parts = _parts(schema, value)
     if parts is None or not fields:
         return value

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of objects as a real API server's messages show them: with the names and zero values of its structs.
 
-Most messages show numbers, texts and lists of them. Some show a whole part, or how two differ. The fields of the
-structs are in data/go_structs.json, which `tests/tools/go_structs.py` writes; a message that needs them reads it.
+Most messages show numbers, texts and lists of them. Some show a whole part, or how two differ. Only those read the
+fields of the structs, from data/go_structs.json, which `tests/tools/go_structs.py` writes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Go types of fields, as the errors of a real API server's decoders name them.
 
-Most follow from the published schemas. Those that have a name of their own, such as `v1.Protocol`, are in
-data/go_types.json, which `tests/tools/go_types.py` writes. An error reads the file; nothing else needs it.
+Most follow from the published schemas. Types with a name of their own, such as `v1.Protocol`, are in
+data/go_types.json, which `tests/tools/go_types.py` writes. The file is read only for an error.
 """
 
 from __future__ import annotations

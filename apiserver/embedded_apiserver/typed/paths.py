@@ -25,7 +25,9 @@ class Path(NamedTuple):
         return place.step + "".join(reversed(steps)) if place.step else "".join(reversed(steps)).removeprefix(".")
 
     def below(self, step: str) -> Path:
-        """Return the path of a value inside the value at this path; `step` is such as `.name` or `[0]`."""
+        """Return the path of a value inside the value at this path, whose last step is `step`, such as `.name` or
+        `[0]`.
+        """
         return Path(self, step)
 
 

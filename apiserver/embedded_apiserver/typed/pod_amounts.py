@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The resources that the containers of a pod ask for together, and the quality of service that follows."""
+"""The resources that the containers of a pod request together, and the quality of service class that follows."""
 
 from __future__ import annotations
 

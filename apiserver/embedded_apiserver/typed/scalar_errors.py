@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of texts that are no time, no quantity or no base64, in the words of Go's libraries.
+"""Errors of texts that are not times, quantities or base64, in the words of Go's libraries.
 
-The readers of `values` decide what is accepted. These functions are asked only for the words of a refusal.
+The readers of `values` decide what is accepted. These functions only make the messages.
 """
 
 from __future__ import annotations

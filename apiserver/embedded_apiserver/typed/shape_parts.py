@@ -14,8 +14,11 @@ Place: TypeAlias = tuple["Place", str] | None
 Its text is made by `path_of` only when a message needs it: a pair per level costs less than a string per value."""
 
 Shape = Callable[[Any, Any, Place, list[Place]], Any]
-"""A function of a value, the old object's value at the same place, the place, and the list that collects the places of
-unknown fields. It returns the value in stored form, and raises `Misshapen`."""
+"""Checks a value, and returns it in stored form. Raises `Misshapen` if it has a wrong type.
+
+The arguments are the value, the old object's value at the same place, the place, and a list to which the places of
+unknown fields are added.
+"""
 
 
 class Misshapen(Exception):
@@ -32,7 +35,7 @@ def path_of(place: Place) -> str:
 
 
 def part_or(part: Shape, other: type, *, drops: bool) -> Shape:
-    """Return a `Shape` for a value that has either the shape `part`, or the type `other` and is stored unchecked.
+    """Return a `Shape` for a value that either has the shape `part`, or has the type `other` and is stored unchecked.
 
     If `drops` is True, any other scalar is left out, as by a real API server.
     """
@@ -133,7 +136,10 @@ def map_of_parts(part: Shape) -> Shape:
 
 
 def checked_by(reader: Reader) -> Shape:
-    """Return a `Shape` (a function that checks a value) for a scalar that `reader` checks, and that is not stored."""
+    """Return a `Shape` (a function that checks a value) that checks a scalar by `reader`, but returns None.
+
+    So nothing is stored.
+    """
 
     def shape(value: Any, old: Any, place: Place, unknown: list[Place]) -> Any:
         reader(value)

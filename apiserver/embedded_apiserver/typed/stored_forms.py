@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a real API server stores the fields of each built-in type, as data that a real API server was asked for.
+"""How a real API server stores the fields of each built-in type, as data recorded from API servers.
 
-`tests/tools/record_release.py` asks for the data again. They are loaded at first use, in about a millisecond.
+`tests/tools/record_release.py` records the data again. They are loaded at first use, in about a millisecond.
 """
 
 from __future__ import annotations
@@ -114,9 +114,7 @@ def defaults_of(name: str, release: Release = NEWEST) -> Mapping[str, Any]:
 
 @functools.cache
 def off_in(release: Release) -> Mapping[str, Collection[str]]:
-    """Return, by type, the fields that a server of a release accepts, but does not store, in its default
-    configuration.
-    """
+    """Return, by type, the fields that a release's server in its default configuration accepts but does not store."""
     newest = {name: dict.fromkeys(fields) for name, fields in _OFF.items()}
     found: Mapping[str, Collection[str]] = as_in(str(release), "off", newest)
     return found

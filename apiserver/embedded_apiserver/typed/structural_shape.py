@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of custom objects: by a structural schema, prune unknown fields, fill in defaults, leave out nulls.
+"""Shapes of custom objects: by a structural schema, they prune unknown fields, fill in defaults, and leave out nulls.
 
 Types are not checked here: a value of a wrong type is left as it is, and `schema_causes` reports it.
 """
@@ -101,7 +101,7 @@ class _Walk:
         defaults: A cache of the fields with defaults, by the id of the schema that holds them. All walks along one
             schema share it, and keep the schema alive, so that its id is not used for another.
         fill: Whether to fill in defaults.
-        keep_nulls: See `structural_shape`.
+        keep_nulls: Whether nulls stay that no default replaces; see `structural_shape`.
     """
 
     def __init__(self, defaults: dict[int, _Defaults], *, fill: bool = True, keep_nulls: bool = False) -> None:

@@ -17,9 +17,11 @@ from embedded_apiserver.typed.service_defaults import port, service
 from embedded_apiserver.typed.stored_forms import defaults_of
 
 TypeDefault = Callable[[Any, Object], Any]
-"""Returns a value with all defaults, the same one if it has them already.
+"""Returns a value with all defaults; the same object if it already has them.
 
-It is given the value with the defaults that are data, and the old object's value at its place, empty if absent."""
+The arguments are the value, with those defaults that are data, and the old object's value at the same place; empty if
+absent.
+"""
 
 _NO_PER_INDEX_LIMIT = (1 << 31) - 1
 _APPS, _CORE = "io.k8s.api.apps.v1.", "io.k8s.api.core.v1."

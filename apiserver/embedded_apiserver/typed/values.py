@@ -19,7 +19,7 @@ from apimachinery.schema import Schema
 from embedded_apiserver.typed.scalar_errors import readable_quantity
 
 Reader = Callable[[Any], Any]
-"""A function of a value that is not null. It returns the stored form, and raises ValueError with the error."""
+"""Returns the stored form of a value that is not null. Raises ValueError, with the reason, for an invalid value."""
 
 _SECONDS = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
 _ZONE = r"(?:Z|[+-]\d\d:\d\d)"

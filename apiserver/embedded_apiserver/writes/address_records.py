@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the records of the addresses of services, as the server itself: no step of admission and no webhook."""
+"""Writes the `IPAddress` objects of services, on behalf of the server itself: without admission steps and webhooks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives services their addresses and ports, each to one service at a time."""
+"""Assigns addresses and ports to services, each to one service at a time."""
 
 from __future__ import annotations
 

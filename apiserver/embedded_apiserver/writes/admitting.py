@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Admission of a write: the chain of steps, and around the write the count of quotas and the addresses of services."""
+"""The admission of a write: the chain of steps, and around the write the quotas and the addresses of services."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ class Admitting:
     def _checked(
         self, checking: Sequence[Step], counting: Sequence[Step], attributes: Attributes, made: Object
     ) -> AbstractContextManager[None]:
-        """See `Check`. Webhooks are called here, with no lock held.
+        """Run the validating steps for the final object; a `Check`. Webhooks are called here, with no lock held.
 
         The warnings of the rules come before those of the steps, as on a real API server.
         """

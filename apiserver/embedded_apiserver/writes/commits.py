@@ -24,10 +24,10 @@ from embedded_apiserver.writes.strategy import is_finished, named_version, prepa
 from embedded_apiserver.writes.warned import warned_of
 
 Check = Callable[[Object], AbstractContextManager[None]]
-"""Refuses an object that has passed the rules of its kind, or returns the context in which it is to be stored."""
+"""Refuses an object that has passed the rules of its kind, or returns the context manager in which it is stored."""
 
 UNCHECKED = nullcontext()
-"""The context in which an object is stored that nothing has to check."""
+"""A context manager without effect, for an object that needs no further check."""
 
 
 class Commits:
@@ -109,7 +109,8 @@ class Commits:
     ) -> bytes | None:
         """Store `new` in place of `old` and return its JSON; None if another write changed the object before.
 
-        `current` is the stored form of `old`. For `is_applied` and `is_untidy` see `add`.
+        `current` is the stored form of `old`. `is_applied` is True for the result of a server-side apply; for
+        `is_untidy` see `Stored.is_untidy`.
         """
         kind = route.kind
         new = forms.closed(kind, new, prune=is_applied)

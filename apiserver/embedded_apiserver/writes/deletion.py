@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletion: an object is removed at once, or marked until all that it waits for is done.
+"""Deletion: an object is removed at once, or marked as terminating until nothing delays its removal.
 
-An object waits for its finalizers, a running pod for its grace period, a namespace for its content to be
-deleted. Marking is an update like any other. The update after which nothing is left to wait for removes
-the object.
+Finalizers delay it, for a running pod the grace period, and for a namespace the deletion of its content. Marking is an
+update like any other. The update after which nothing delays the removal removes the object.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ _MOST_UPDATERS = 10
 
 Object = Mapping[str, Any]
 Entry = Mapping[str, Any]
-"""One element of `managedFields`, in the form in which the object holds it."""
+"""One element of `managedFields`, as it is stored in the object."""
 
 
 def entries_of(obj: Object) -> Sequence[Entry]:

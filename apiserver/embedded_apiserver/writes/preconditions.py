@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The precondition of a PUT: an object that names a uid replaces only the object with that uid.
+"""The precondition of a PUT: an object with a uid replaces only the stored object with that uid.
 
-A patch names no object as a whole; there a changed uid is a fault of the metadata like others.
+A patch does not contain a whole object; there a changed uid is an error of the metadata, like other changes of it.
 """
 
 from __future__ import annotations

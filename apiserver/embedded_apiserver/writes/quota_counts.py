@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The status of resource quotas: what is used is counted at each write of what they limit.
+"""The status of resource quotas: the usage is counted at each write of an object that they limit.
 
-On a cluster a controller counts, a moment later. Here the status is right when the write is answered.
+On a cluster a controller counts it, a moment later. Here the status is right when the write is answered.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The steps of a create, an update and a deletion that all kinds share.
 
-Kubernetes calls this the strategy of a resource. Metadata that the server sets is never taken from the client, fields
-that a path must not write are taken from the stored object, and an object that breaks rules is refused with all its
-causes at once. Every function is pure and modifies nothing that it is given.
+Kubernetes calls this the strategy of a resource. Metadata that the server sets is never taken from the client. Fields
+that a write to this path must not change are taken from the stored object. An object that breaks rules is refused with
+all its errors at once. Every function is pure and does not modify its arguments.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tail that all writes of objects share: rights, admission, the addresses of a service, the rules, the commit."""
+"""The last steps that all writes of objects share: rights, admission, the addresses of a service, rules and commit."""
 
 from __future__ import annotations
 
@@ -133,7 +133,8 @@ class Tail:
     ) -> bytes | None:
         """Store a new object under the name in the request's path and return its JSON; None if the name is taken.
 
-        `entries` are the `managedFields` of an applied object; None for other objects.
+        `entries` are the `managedFields` of an applied object; None for other objects. For `is_untidy` see
+        `Stored.is_untidy`.
         """
         kind, new = route.kind, unversioned(obj)
         self._check_kind(kind, obj)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings: of owners that are named twice, and next to refusals, whose clients are notified of unknown fields, too."""
+"""Warnings for writes: about owners that are named twice, and those that a refused write also gets."""
 
 from __future__ import annotations
 

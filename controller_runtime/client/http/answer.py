@@ -14,7 +14,7 @@ from controller_runtime.client.http.connection import Connection, Exchange
 from controller_runtime.client.http.framing import Chunked, Framing, Sized, UntilEnd
 
 LONGEST_ANSWER = 2 * 1024**3
-"""Most bytes of one answer: etcd's default quota for all objects together."""
+"""The most bytes of one answer by default: etcd's default quota for all objects together."""
 
 _LONGEST_REFUSAL = 4 * 1024**2  # bytes of the body of a failed answer that are read; a Status takes a few hundred
 _LONGEST_HEAD = 8 * 1024**2  # bytes of a head and of the provisional answers before it
@@ -85,7 +85,7 @@ class Answer:
         return pieces
 
     def rest(self) -> bytes:
-        """Return, once, the bytes after the head that came with it; they belong to the protocol that follows."""
+        """Return, once, the bytes that came together with the head; after an upgrade they are of the new protocol."""
         begun, self._begun = self._begun, b""
         return begun
 

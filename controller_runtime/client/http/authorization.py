@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The credentials of a transport: asked for again when they may have changed, and after a refusal.
+"""The credentials of a transport: they are read again when they may have changed, and after the server refused them.
 
-One thread at a time asks for them, while the others use the last answer. No request waits for them beyond
-its deadline. Files that were replaced are noticed by their inode, time and size.
+One thread at a time reads them, while the others use the last ones. No request waits for them beyond its deadline.
+Files that were replaced are noticed by their inode, time and size.
 """
 
 from __future__ import annotations

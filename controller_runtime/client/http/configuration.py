@@ -58,7 +58,7 @@ def find(path: str | os.PathLike[str] | None = None, context: str | None = None)
     """Return `in_cluster()` in a pod, if `path` and `context` are None; otherwise `from_kubeconfig(path, context)`.
 
     Raises:
-        UsageError: As for those two.
+        UsageError: There is no usable configuration; the errors are those of the two functions.
     """
     return in_cluster() if path is None and context is None and is_in_cluster() else from_kubeconfig(path, context)
 

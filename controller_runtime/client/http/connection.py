@@ -52,7 +52,7 @@ class Connection:
     Attributes:
         connection_key: As given.
         deadline: When the current exchange must be over, in monotonic seconds.
-        linger: As for `transport.Stream`.
+        linger: Seconds for which `receive` may sleep first, to get more at once; see `transport.Stream`.
         is_bulk: True if much data is expected, so that receiving may wait some milliseconds for more.
         exchange: The progress of the current exchange.
         is_cut: True if the server has closed its side; data that came before may still be unread.

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from kubernetes.client import Configuration
 
 PLUGIN_TIMEOUT = 60.0
-"""Seconds that a plugin may take; those of cloud providers take one to three."""
+"""The timeout of a plugin in seconds; those of cloud providers take one to three."""
 LONGEST_CREDENTIAL = 1024**2
-"""Most bytes of a plugin's output: as many as a Secret may have."""
+"""The most bytes of a plugin's output: as many as a Secret may have."""
 
 _NO_CREDENTIAL: tuple[type[Exception], ...] = (LookupError, TypeError, AttributeError, *UNREADABLE)
 _PIECE = 64 * 1024  # bytes that are read at once, and most bytes of stderr that are kept

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the end of the body of an answer: three ways, each a machine that cuts received bytes and does no I/O.
+"""Finds the end of the body of an answer: three classes for three ways, which cut received bytes and do no I/O.
 
 The pieces of a body are views of the received bytes, so a body that is read line by line is copied once.
 """

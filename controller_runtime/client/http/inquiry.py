@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A slow call that is made once for all threads that wait for its result, each with a deadline of its own."""
+"""A slow call that is made once for all threads that wait for its result, each with its own deadline."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Inquiry(Generic[T]):
         return self.is_over
 
     def give_up(self) -> None:
-        """Wake all threads that wait now, and let none wait later, without an answer."""
+        """Wake all threads that wait now, without an answer; later calls do not wait either."""
         with self._condition:
             self._is_given_up = True
             self._condition.notify_all()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Credentials that only the official client can have: its auth providers, which plugins have replaced.
+"""Credentials from the auth providers of the official client, which plugins have replaced.
 
-This module imports the official client, so it is imported by those alone whose kubeconfig names a provider.
+This module imports the official client, so it is imported only for a kubeconfig that names a provider.
 """
 
 from __future__ import annotations

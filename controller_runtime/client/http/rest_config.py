@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How to reach one API server and as whom: what a kubeconfig or a pod says, as a value."""
+"""The address of an API server and the credentials for it, from a kubeconfig or a pod, as a value."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time until which a request may be sent, also if the machine is suspended after the request has begun."""
+"""The time until which a request may be sent, even if the machine is suspended after the request has begun."""
 
 from __future__ import annotations
 

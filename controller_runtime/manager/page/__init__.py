@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The status page of a manager: tables of what it knows, for people in a browser, taken only while somebody looks."""
+"""The status page of a manager: tables of its state, for people in a browser, made only while a page is open."""

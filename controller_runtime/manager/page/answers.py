@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answers of the status page: a picture as HTML, and a stream of pictures as server-sent events."""
+"""The answers of the status page: its content as HTML, and a stream of later contents as server-sent events."""
 
 from __future__ import annotations
 

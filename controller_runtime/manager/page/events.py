@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures as server-sent events."""
+"""The contents of the status page as server-sent events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from controller_runtime.manager.page.links import story_link
 from controller_runtime.manager.page.tables import Picture, StatusRow
 
 RETRY = 2000
-"""Milliseconds after which a browser that has lost the stream asks again."""
+"""Milliseconds after which a browser that has lost the stream requests it again."""
 
 
 def event_of(picture: Picture, run: str, number: int) -> bytes:

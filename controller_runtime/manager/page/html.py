@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A picture as HTML: one file with its style and its script, and a policy that allows nothing else."""
+"""The status page as HTML: one file with its style and its script, and a policy that allows nothing else."""
 
 from __future__ import annotations
 

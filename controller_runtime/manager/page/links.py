@@ -11,7 +11,7 @@ PAGE = "/debug"
 """The path of the page."""
 
 STREAM = "/debug/stream"
-"""The path of the stream of pictures."""
+"""The path of the stream of updates of the page."""
 
 
 def story_link(row: StatusRow) -> str:

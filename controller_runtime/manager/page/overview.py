@@ -18,10 +18,10 @@ from controller_runtime.queue.causes import Causes
 from controller_runtime.queue.turns import Turn, TurnState
 
 MOST_TURNS = 200
-"""Waiting requests of each queue that are looked at."""
+"""The most waiting requests of each queue that are searched."""
 
 SLOWEST = 10
-"""Rows of the slowest reconciles, and of those that wake themselves."""
+"""The most rows in the table of the slowest reconciles, and in that of controllers that cause their own reconciles."""
 
 
 def overview(manager: Manager, stories: Sequence[Story]) -> Iterator[StatusTable]:

@@ -9,7 +9,7 @@ from apimachinery.plain_functions import synchronous
 from controller_runtime.manager.page.tables import StatusTable
 
 TakeTables = Callable[[], Iterable[StatusTable]]
-"""Returns tables of a program's own, of its present state."""
+"""Returns tables that a program adds to the status page, with its current state."""
 
 
 class ShownTables:

@@ -14,7 +14,7 @@ from controller_runtime.queue.causes import Causes
 
 
 def story_tables(manager: Manager, stories: Sequence[Story], wish: Wish) -> Iterator[StatusTable]:
-    """Yield the tables about one request, which a reader asks for."""
+    """Yield the tables about the one request that the reader of the page asks for."""
     now = manager.host.monotonic()
     namespace, _, name = wish.request.rpartition("/")
     request = Request(name, namespace)

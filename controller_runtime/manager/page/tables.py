@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data of the status page: one picture of tables, frozen, and what a reader asks of it."""
+"""The data of the status page: its tables at one moment, and the part of them that a reader asks for."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import TypeAlias
 import attrs
 
 MOST_ROWS = 100
-"""The rows of a table that a picture has; a filter finds those beyond."""
+"""The most rows of a table that the page shows. A filter also finds the rows beyond."""
 
 LONGEST_CELL = 500
-"""Characters of a cell that a picture has."""
+"""The most characters of a cell that the page shows."""
 
 Cell: TypeAlias = "str | int | float"
-"""A value of a table: text, or a number, whose digits have one width."""
+"""A value in a table: a text, or a number, which is aligned by its digits."""
 
 
 @attrs.frozen

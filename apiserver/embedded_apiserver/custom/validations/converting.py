@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts JSON to the values of expressions, where a schema says that they differ.
+"""Converts JSON to the values of CEL expressions, where a schema requires it.
 
 Most values are those of JSON, and are not touched. Whole numbers of a field for any number become doubles, dates and
-durations values of their own, and lists that are sets or maps are compared as such.
+durations become values of their own types, and lists that are sets or maps are compared as such.
 """
 
 from __future__ import annotations

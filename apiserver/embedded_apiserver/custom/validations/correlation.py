@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which part of a stored object is the old value of a part of its update, and whether the two are equal.
+"""Finds the old value that corresponds to a part of an updated object, and whether the two are equal.
 
-A cause in a part that an update does not change is no reason to refuse the update: the rule may be newer than the
-object. So the refusal becomes a warning.
+A rule that an unchanged part breaks does not refuse the update, since the rule may be newer than the object. The error
+becomes a warning.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of fields in expressions, and the paths of fields that a rule may name in its refusal."""
+"""The names of fields in CEL expressions, and the `fieldPath` of a rule, to which its error belongs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RESERVED = frozenset(
         *("let", "loop", "package", "namespace", "return", "var", "void", "while"),
     )
 )
-"""Words of the language that no variable can have as its name."""
+"""The reserved words of CEL, which cannot be names of variables."""
 
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _ESCAPED = re.compile(r"__|[-./]")
