@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calm runs of one test, which are runs without a fault: a few at first, and more if a plan fails only by values.
+"""The unperturbed runs of one test: a few at first, and more if a plan fails only by values.
 
-A value with two equally likely states is the same in three calm runs with probability 1/4, and then a plan in whose run
-it has the other state would fail. It is the same in `RUNS` calm runs with probability 1/128.
+A value with two equally likely states is the same in three unperturbed runs with probability 1/4, and then a perturbed
+run in which it has the other state would fail. It is the same in `RUNS` runs with probability 1/128.
 
-A further calm run with other objects is ignored: a missing object is no random value, but more likely the fault that is
-searched for.
+A further unperturbed run with other objects is ignored: a missing object is no random value, but more likely the fault
+that is searched for.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from controller_runtime.testing.perturbation.relations import RUNS
 
 
 class CalmRuns:
-    """The calm runs of one test, and the results that they have in common.
+    """The unperturbed (calm) runs of one test, and the results that they have in common.
 
     Args:
         runs: The first runs, at least one.
@@ -50,5 +50,5 @@ class CalmRuns:
         return self.baseline
 
     def doubts(self, verdict: Verdict | None) -> bool:
-        """Return whether a plan failed only by values that may turn out to differ between further calm runs as well."""
+        """Return whether a plan failed only by values that may turn out to differ between unperturbed runs as well."""
         return self._next < RUNS and verdict is not None and verdict.differs_alone

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares perturbed runs with calm ones, which are runs without a fault. All functions are pure, for runs of any
-kind.
-"""
+"""Compares perturbed runs with unperturbed ones. All functions are pure, and the same for runs of every kind."""
 
 from __future__ import annotations
 
@@ -27,7 +25,9 @@ from embedded_apiserver.perturbation import Name
 
 _HOT = 3
 _FREE = 20
-"""While nothing happens, a perturbed run may send `_HOT` times the requests of the calm run, plus this number."""
+"""While nothing happens, a perturbed run may send `_HOT` times the requests of the unperturbed one, plus this
+number.
+"""
 
 ENOUGH = 0.8
 """The smallest share of objects, and of values, that has to be compared for a run to be judged."""
@@ -42,7 +42,7 @@ class Coverage:
 
     Attributes:
         objects: The number of compared objects, summed over all rests.
-        objects_left: The number of objects that are not compared, because calm runs differ in them.
+        objects_left: The number of objects that are not compared, because unperturbed runs differ in them.
         values: The number of compared values of objects.
         values_left: The number of values that are not compared.
     """
@@ -68,13 +68,13 @@ class Coverage:
 
 @attrs.frozen
 class Expected:
-    """The expected state of the cluster at one rest, by the calm runs.
+    """The state of the cluster that unperturbed runs had at one rest, which is a time when nothing changes any more.
 
     Attributes:
         state: The objects that are compared, by names that are the same in every run.
         step: The number of steps of the test's user so far.
-        ignored: The values in which calm runs differ at this rest.
-        relations: The relations between these values that hold in all calm runs.
+        ignored: The values in which unperturbed runs differ at this rest.
+        relations: The relations between these values that hold in all unperturbed runs.
         coverage: The part of the state that is compared.
     """
 
@@ -87,7 +87,7 @@ class Expected:
 
 @attrs.frozen
 class Baseline:
-    """The common results of the calm runs of one test; made by `learn`.
+    """The common results of the unperturbed runs of one test; made by `learn`.
 
     Attributes:
         run: The first of the runs, to which plans refer.
@@ -104,24 +104,28 @@ class Baseline:
 
     @property
     def judged(self) -> Mapping[int, int]:
-        """The numbers of the rests that are judged, by step: the last rest of each step."""
+        """The number of the last rest after each step, by step; only these rests are judged."""
         return {each.step: number for number, each in enumerate(self.rests)}
 
     @property
     def ignored(self) -> Values:
-        """The values in which calm runs differ at any rest."""
+        """The values in which unperturbed runs differ at any rest."""
         return frozenset[tuple[Name, str]]().union(*(each.ignored for each in self.rests))
 
     def differences(self, number: int, run: Run, state: State) -> list[Difference]:
-        """Return the differences between a state of `run` and the expected state at rest `number`."""
+        """Return the differences of `state` from the state expected when nothing changes for the time `number`, from
+        0.
+        """
         return self._differences(number, self.naming.names(born(run)), state)
 
     def is_at(self, number: int, run: Run, state: State) -> bool:
-        """Return whether `state` is the expected state at rest `number`; True if the calm run had fewer rests."""
+        """Return whether `state` is expected when nothing changes for the time `number`; True after the last such
+        time.
+        """
         return number >= len(self.rests) or not self.differences(number, run, state)
 
     def has_other_objects(self, run: Run) -> bool:
-        """Return whether another calm run has an object after a step that these runs lack, or lacks one."""
+        """Return whether another unperturbed run has an object after a step that these runs lack, or lacks one."""
         names = self.naming.names(born(run))
         found = [self._differences(number, names, rest.state) for _, number, rest in _judged_rests(self, run)]
         return any(not each.path for several in found for each in several)
@@ -132,7 +136,7 @@ class Baseline:
         return Baseline(run, self.naming, [_expected(self.naming, names, rest, ignored) for rest in run.rests])
 
     def or_else(self, runs: Iterable[Run]) -> Baseline:
-        """Return these results, with `others` set to the results of calm runs of the same actions in other orders.
+        """Return these results, with `others` set to those of unperturbed runs of the same actions in other orders.
 
         Runs that failed, or that have another number of rests, are left out.
         """
@@ -145,7 +149,7 @@ class Baseline:
 
     @property
     def needs_more_runs(self) -> bool:
-        """True if values differ between calm runs; more runs would then show the relations between these values."""
+        """True if values differ between unperturbed runs; more runs would show the relations between these values."""
         return any(path for _, path in self.ignored)
 
     @property
@@ -169,7 +173,7 @@ class Verdict:
     Attributes:
         complaints: The wrong effects, the most telling first.
         coverage: The part of the state that was compared.
-        differs_alone: True if each complaint is a value that differs from the calm runs, which may be by chance.
+        differs_alone: True if each complaint is a value that differs from the unperturbed runs, which may be by chance.
     """
 
     complaints: Sequence[str]
@@ -183,7 +187,7 @@ class Verdict:
 
 
 def learn(calm: Sequence[Run]) -> Baseline:
-    """Return the common results of calm runs of one test.
+    """Return the common results of unperturbed runs of one test.
 
     Args:
         calm: At least one run. A value in which two of them differ is not compared, so more runs mean fewer
@@ -205,8 +209,8 @@ def learn(calm: Sequence[Run]) -> Baseline:
 def judge(baseline: Baseline, run: Run) -> Verdict:
     """Return the judgement of a perturbed run: the effects that a correct program would not have had.
 
-    The state after each step is compared with that of the calm run, except for a rest at which a change was still
-    hidden, and for the end of a run that ended early. A run with the effects of one of `others` is correct, too.
+    The state after each step is compared with that of the unperturbed run, except for a rest at which a change was
+    still hidden, and for the end of a run that ended early. A run with the effects of one of `others` is correct, too.
     """
     verdict = _judge(baseline, run)
     if verdict.complaints:
@@ -264,7 +268,7 @@ def _of_every_run(run: Run, names: Mapping[Name, Name]) -> list[Landed]:
 
 
 def _judged_rests(baseline: Baseline, run: Run) -> Iterator[tuple[int, int, Rest]]:
-    """Yield each step after which both runs were at rest, the number of the calm run's rest, and the other's rest."""
+    """Yield each step after which both runs were at rest, the number of the first one's rest, and the other's rest."""
     last = {each.step: number for number, each in enumerate(run.rests)}
     for step, number in baseline.judged.items():
         if step not in last or run.rests[last[step]].is_withheld:
@@ -285,7 +289,7 @@ def _expected(
 
 
 def _same_rest(first: Run, number: int, other: Run) -> Rest | None:
-    """Return the rest of another calm run that is the same: by its number, or the last one of the step."""
+    """Return the rest of another unperturbed run that is the same: by its number, or the last one of the step."""
     step = first.rests[number].step
     if number < len(other.rests) and other.rests[number].step == step:
         is_last = [each.step for each in first.rests[number + 1 :]].count(step) == 0

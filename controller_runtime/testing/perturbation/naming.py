@@ -68,11 +68,11 @@ class Naming:
     """Translates the names of one run to names that are the same in every run of a test.
 
     Attributes:
-        steady: The names that occurred in all calm runs, which are runs without a fault.
-        kin: The owners and labels that occurred in all calm runs.
+        steady: The names that occurred in all unperturbed runs.
+        kin: The owners and labels that occurred in all unperturbed runs.
         patterns: The patterns of names that differ.
-        chance: The names without a pattern that occurred in some calm runs only.
-        loose: The collections and namespaces in which a name occurred in one calm run only, without a pattern.
+        chance: The names without a pattern that occurred in some unperturbed runs only.
+        loose: The collections and namespaces in which a name occurred in one such run only, without a pattern.
     """
 
     steady: frozenset[Name] = frozenset()
@@ -109,7 +109,7 @@ class Naming:
 
 
 def learn(runs: Sequence[Born]) -> Naming:
-    """Find the names that are the same in all calm runs of one test, and the patterns of the others.
+    """Find the names that are the same in all unperturbed runs of one test, and the patterns of the others.
 
     Objects that are not in all runs are grouped by collection, namespace, owner and labels. Their names are split at
     `-`, `.` and `:`, and the parts that have the same text at the same position in each run are kept. A name of these

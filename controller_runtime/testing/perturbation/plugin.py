@@ -137,7 +137,7 @@ class PerturbPlugin:
 
 @contextmanager
 def _noting(session: Session) -> Iterator[None]:
-    """Take any failure of a perturbed run for a finding; one of a calm run is the test's own."""
+    """Take any failure of a perturbed run for a finding; one of an unperturbed run is the test's own."""
     try:
         yield
     except (Exception, pytest.fail.Exception) as failed:

@@ -122,7 +122,7 @@ class Told(NamedTuple):
 
 @attrs.frozen
 class Rest:
-    """The state after a wait of the test, or at its end.
+    """The state after a wait of the test, or at its end, when program and cluster have nothing more to do.
 
     Attributes:
         state: The objects.

@@ -93,7 +93,7 @@ class Recorder:
         )
 
     def rest(self, *, is_withheld: bool) -> None:
-        """Record the state at a rest.
+        """Record the state of a cluster that has come to rest.
 
         Args:
             is_withheld: True if a change is still hidden from the manager.

@@ -16,13 +16,12 @@ from controller_runtime.testing.perturbation.world import State, Values, values
 from embedded_apiserver.perturbation import Name
 
 RUNS = 8
-"""The number of calm runs, which are runs without a fault, that show relations and chance well enough; three are too
-few for values from a small range, such as ports. A value with two equally likely states is the same in all of them with
-probability 1/128.
+"""The number of unperturbed runs that show relations and chance well enough; three are too few for values from a small
+range, such as ports. A value with two equally likely states is the same in all of them with probability 1/128.
 """
 
 _CHANCE = 0.02
-"""The highest probability with which independent values may show a relation in all calm runs for it to be believed."""
+"""The highest probability that independent values show a relation in all unperturbed runs for it to be believed."""
 
 _MOST = 100
 """The most values among which relations are searched, because of the number of pairs."""

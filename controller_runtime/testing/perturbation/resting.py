@@ -44,7 +44,7 @@ class Judged(Protocol):
 
 @attrs.frozen
 class Resting:
-    """The rests of one run.
+    """Waits until the cluster of one run is at rest: program and cluster have nothing more to do.
 
     Attributes:
         run: The record.
@@ -109,7 +109,7 @@ class Resting:
     def _reacts(self, baseline: Baseline) -> bool:
         """Return whether the program has not yet dealt with a call to an outside service that went wrong.
 
-        The state may be that of the calm run until it calls again.
+        The state may be that of the unperturbed run until it calls again.
         """
         if any(line.is_awaited for line in self.recorder.lines):
             return True

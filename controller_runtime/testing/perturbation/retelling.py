@@ -26,7 +26,7 @@ class StoryLeft(BaseException):
 
 
 class Retelling(NamedTuple):
-    """Repeats recorded actions of a test in place of its code.
+    """Repeats recorded actions of a test, without running the test's code.
 
     Attributes:
         run: The record of the run.

@@ -85,7 +85,7 @@ class Runner:
         return None if session is None else session.run
 
     def _calm_again(self, session: Session) -> tuple[pytest.Function, Session | None, Sequence[pytest.TestReport]]:
-        """Make another calm run; return its item, the session if it passes, and its reports."""
+        """Make another unperturbed run; return its item, the session if it passes, and its reports."""
         item = items.named(self._item, "calm, with another seed")
         reports = items.run_once(item, session)
         return item, session if _passed(reports) and session.run.rests else None, reports
@@ -112,7 +112,7 @@ class Runner:
     def _try(self, runs: CalmRuns, case: Case, what: str) -> None:
         """Run a plan, and if it fails, report the smallest story for which it does.
 
-        A plan that fails by values alone is judged by more calm runs before.
+        A plan that fails by values alone is judged by more unperturbed runs before.
         """
         whole = runs.baseline.run
         case = case.or_else(whole, lambda tried: self._passes(tried, "calm, in another order"))

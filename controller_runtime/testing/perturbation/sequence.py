@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pattern `sequence`: an object is declared in several states one after another; only the last may determine the
-end.
+"""The pattern `sequence`: an object is declared in several states in turn, and only the last may determine the end.
 
 A test declares one state of an object, or a few. A user of the same program will declare others: first one, then a
 similar one, then the first again. Once nothing changes, the cluster must be in the state that the last declared state
 alone would have led to. A program that leaves something of an earlier state behind is not level-triggered: it adds
 and never removes, it writes once and never looks again, or it keeps what it should look up.
 
-**Oracle.** After each declared state the cluster at rest is compared with that of a calm run (one without a fault) on a
-fresh cluster that declares this state alone; after a deletion, with one that declares nothing. Uids, versions, times,
-and values in which two calm runs differ are left out. No controller may have errors at rest, nothing may go on
-changing, and no more requests may be sent than in the calm run. Some objects of earlier states may stay on purpose:
-persistent volume claims, and Jobs that have finished, with their pods.
+**Oracle.** After each declared state the cluster at rest is compared with that of an unperturbed run on a fresh cluster
+that declares this state alone; after a deletion, with one that declares nothing. Uids, versions, times, and values in
+which two unperturbed runs differ are left out. No controller may have errors at rest, nothing may go on changing, and
+no more requests may be sent than in the unperturbed run. Some objects of earlier states may stay on purpose: persistent
+volume claims, and Jobs that have finished, with their pods.
 
 **States.** They are drawn by hypothesis (`sequence_draw.py`), within the kind's schema on the embedded server. Each is
 declared by server-side apply, so that only declared fields change; a state that the server refuses is skipped. A state
@@ -61,12 +60,13 @@ class Finding:
 
 
 class Judge:
-    """Runs sequences of states of one object and compares their ends with calm runs; caches the results of all runs.
+    """Runs sequences of states of one object and compares their ends with unperturbed runs; caches the results of all
+    runs.
 
     Args:
         stage: The program and its cluster.
         primary: The object.
-        ignored: The values that differ between calm runs.
+        ignored: The values that differ between unperturbed runs.
         may_run: Returns False once no more runs should begin; a sequence that would need one is not judged.
 
     Attributes:

@@ -37,7 +37,7 @@ _APPLY = "application/apply-patch+yaml"
 
 @attrs.frozen
 class Rest:
-    """The cluster at rest after a declared state.
+    """The cluster after a declared state, when program and cluster have nothing more to do.
 
     Attributes:
         declared: The number of the state in the sequence, from 0; -1 if nothing is declared.

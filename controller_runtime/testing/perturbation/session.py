@@ -33,7 +33,7 @@ KEPT = History(changes=1_000_000, age=1e9)
 
 
 def never_rests(hang: Hang) -> str:
-    """Return the complaint that a run never comes to rest, because threads are deadlocked or never stop."""
+    """Return the complaint that a run never comes to rest: its threads are deadlocked or never stop."""
     return f"it never comes to rest: {str(hang).partition(chr(10))[0]}"
 
 

@@ -33,10 +33,10 @@ class Managed(Protocol):
 
 
 class Striker:
-    """Applies the fault of one plan.
+    """Applies one fault at its point of the run.
 
     Args:
-        plan: The plan; None for a run without a fault.
+        plan: The plan, which says the fault and the point; None for a run without a fault.
         cluster: The cluster, whose manager is ended and started again.
         seen: The server as the manager sees it.
         first: The server's resourceVersion when the run began.
@@ -91,10 +91,10 @@ class Striker:
         return isinstance(self._plan, Missed) and self._plan.by_story and self.is_withholding
 
     def at_rest(self, rest: int) -> None:
-        """Apply a fault that belongs to this rest, or show the changes that were hidden until a rest.
+        """Apply a fault that is due once nothing changes any more, and show the changes that were hidden until then.
 
         Args:
-            rest: The number of the rest, from 0.
+            rest: The number of times that the cluster has come to rest before.
         """
         match self._plan:
             case Restart(at) if at == rest:

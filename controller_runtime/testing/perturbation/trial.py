@@ -137,7 +137,7 @@ class _Trial:
     options: dict[str, Any]
 
     def learn(self) -> CalmRuns:
-        """Make three calm runs, one with longer rests if the story allows that, and more if they differ.
+        """Make three unperturbed runs, one with longer rests if the story allows that, and more if they differ.
 
         Raises:
             CalmRunFailed: The story fails, or it cannot be perturbed.

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calm runs, which are runs without a fault: the operator's normal behavior, its pauses, and its random
-differences.
-"""
+"""The unperturbed runs: the operator's normal behavior, its pauses, and its random differences."""
 
 from __future__ import annotations
 
@@ -28,18 +26,18 @@ from controller_runtime.testing.perturbation.sequence_story import Primary
 from embedded_apiserver.perturbation import Name
 
 _RUNS = 4
-"""The most calm runs."""
+"""The most unperturbed runs."""
 _LINES = 10
 """The lines of the operator's output that are shown with an error."""
 
 
 @attrs.frozen
 class Declared:
-    """An object of the story for which sequences of states are tried.
+    """An object that the story, the file of the user's actions, declares, and for which sequences of states are tried.
 
     Attributes:
         primary: The object.
-        runs: Runs without a fault in which only the last state of the object is declared.
+        runs: Unperturbed runs in which only the last state of the object is declared.
     """
 
     primary: Primary
@@ -48,7 +46,7 @@ class Declared:
 
 @attrs.frozen
 class Calm:
-    """The results of the calm runs, which are runs without a fault.
+    """The results of the unperturbed (calm) runs.
 
     Attributes:
         runs: The runs.
@@ -62,14 +60,14 @@ class Calm:
 
     @property
     def baseline(self) -> Baseline:
-        """The results that all calm runs so far have in common."""
+        """The results that all unperturbed runs so far have in common."""
         return self.runs.baseline
 
     def of(self, plan: StateSequence) -> Declared:
-        """Return the object whose states a plan declares.
+        """Return the object whose states a sequence declares.
 
         Raises:
-            UsageError: The story declares no such object.
+            UsageError: The story, which is the file of the user's actions, declares no such object.
         """
         found = self.objects.get(plan.name) if plan.name is not None else None
         if found is None:
@@ -129,7 +127,7 @@ def learn(host: Host, settings: Settings, say: Callable[[str], None], *, declare
 
 
 def _declared(host: Host, settings: Settings, primary: Primary, say: Callable[[str], None]) -> Declared:
-    """Make two calm runs in which the last state of an object is declared alone."""
+    """Make two unperturbed runs in which the last state of an object is declared alone."""
     alone = attrs.evolve(settings, story=calm_story(settings.story, primary))
     where = f"in a calm run with the last state of {primary.target} alone "
     runs = [_checked(Trial(host, alone), where) for _ in range(2)]
@@ -138,7 +136,7 @@ def _declared(host: Host, settings: Settings, primary: Primary, say: Callable[[s
 
 
 def _again(trial: Trial) -> Run | None:
-    """Make one more calm run and return its record; None if it fails, which may be by chance."""
+    """Make one more unperturbed run and return its record; None if it fails, which may be by chance."""
     with suppress(UsageError):
         return _checked(trial, "")
     return None
@@ -151,7 +149,7 @@ def _differing(first: Run, second: Run) -> int:
 
 
 def _checked(trial: Trial, where: str) -> Run:
-    """Make a calm run and return its record.
+    """Make an unperturbed run and return its record.
 
     Raises:
         UsageError: The operator did not do its work undisturbed.

@@ -32,7 +32,7 @@ _EXAMPLE = "such as `- {name: broker, run: [python, broker.py, '{port}'], state:
 
 @attrs.frozen
 class Service:
-    """A service outside of the cluster, as declared in a story.
+    """A service outside of the cluster, as declared in a story, which is the file of the user's actions.
 
     Attributes:
         name: The name in reports. `{NAME}` in the operator's arguments is replaced by the address.
@@ -50,10 +50,10 @@ class Service:
 
     @classmethod
     def read(cls, where: str, given: Any) -> Service:
-        """Read a service from a story.
+        """Read a service from the file of the user's actions.
 
         Args:
-            where: The place in the story, for messages.
+            where: The place in the file, for messages.
             given: The decoded YAML.
 
         Raises:

@@ -128,7 +128,7 @@ class Player:
         return _Played(trial, judge(runs.baseline, run), self._host.monotonic() - began)
 
     def _judging(self, plan: Plan) -> tuple[CalmRuns, Callable[[Baseline, Run], Verdict]]:
-        """Return the calm runs beside which a plan is judged, and how."""
+        """Return the unperturbed runs beside which a plan is judged, and how."""
         if isinstance(plan, StateSequence):
             return self._calm.of(plan).runs, sequences.judge
         return self._calm.runs, judge
@@ -136,7 +136,7 @@ class Player:
     def _confirmed(self, plan: Plan, first: _Played) -> Result:
         """Play a plan that has failed again, and return the result of both runs.
 
-        Before that, it is judged by more calm runs if it fails by values alone, and next to stories that the
+        Before that, it is judged by more unperturbed runs if it fails by values alone, and next to stories that the
         operator could not tell from this one, if there are any.
         """
         runs, judge = self._judging(plan)
@@ -163,7 +163,7 @@ class Player:
         return plan, first
 
     def _make_sure(self, plan: Plan, first: _Played) -> None:
-        """Make more calm runs, unless they are made, if a run differs from those so far and that may be chance."""
+        """Make more unperturbed runs, unless they are made, if a run differs from those and that may be chance."""
         runs, judge = self._judging(plan)
         if runs.doubts(first.verdict):
             began = self._host.monotonic()
@@ -175,7 +175,7 @@ class Player:
                 self._spared += self._host.monotonic() - began
 
     def _or_else(self, plan: Plan, baseline: Baseline) -> Baseline:
-        """Return the results of the calm runs, with those of the story in other orders that are right under a plan."""
+        """Return the results of the unperturbed runs, and of other orders of the story that are right under a plan."""
         calm, runs = self._calm, list[Run]()
         story = calm.settings.story
         for order in other_orders(plan, calm.baseline.run, len(story.acts)):

@@ -36,7 +36,7 @@ class Claim:
 
 
 def read(where: str, story: Mapping[str, Any]) -> list[Claim]:
-    """Read the properties of a story.
+    """Read the properties that have to hold from a story, which is the file of the user's actions.
 
     Args:
         where: The name of the story in messages.

@@ -116,7 +116,7 @@ def keep(plan: Plan, trial: Trial) -> Path:
 def failed(
     plan: Plan, trial: Trial, what: str, complaints: Sequence[str], runs: int, failures: int, seconds: float
 ) -> Result:
-    """Return the result of a failed plan, and write its files.
+    """Return the result of a plan that failed, which is one fault at one point of a run, and write its files.
 
     Args:
         plan: The plan.

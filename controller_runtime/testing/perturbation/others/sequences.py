@@ -38,11 +38,11 @@ _METHODS = {"apply": "PATCH", "patch": "PATCH", "delete": "DELETE"}
 
 
 class LastRest(NamedTuple):
-    """The expected end of a sequence: the end of runs without a fault in which only its last state is declared.
+    """The expected end of a sequence: the end of unperturbed runs in which only its last state is declared.
 
     Attributes:
         baseline: The results of these runs.
-        number: The number of the rest after the last state.
+        number: The number of the rest after the last state, counted from 0.
     """
 
     baseline: Baseline
@@ -59,7 +59,7 @@ class LastRest(NamedTuple):
 
 
 def declared(kinds: Kinds, story: Story) -> list[Primary]:
-    """Return the objects of custom kinds that a story declares, with their states.
+    """Return the objects of custom kinds that a story, the file of the user's actions, declares, with their states.
 
     Args:
         kinds: The kinds of the server.
@@ -101,12 +101,12 @@ def shorter(primary: Primary, plan: StateSequence) -> list[StateSequence]:
 
 
 def calm_story(story: Story, primary: Primary) -> Story:
-    """Return the story of a run without a fault: all other objects of the story, and the last state of `primary`."""
+    """Return the actions of an unperturbed run: they declare all other objects and the last state of `primary`."""
     return attrs.evolve(story, steps=[*_others(story, primary), _act(primary, primary.states[-1])], claims=())
 
 
 def story_of(story: Story, primary: Primary, plan: StateSequence) -> Story:
-    """Return the story that plays a sequence. The server may refuse its states, which are drawn from the schema
+    """Return the actions that play a sequence. The server may refuse its states, which are drawn from the schema
     alone.
     """
     *between, last = [attrs.evolve(_act(primary, each), is_drawn=True) for each in walk_of(primary, plan)]

@@ -41,10 +41,10 @@ class Settings:
     account: ObjectKey | None = None
 
     def rest(self, *, is_calm: bool, looks_on: bool = False) -> float:
-        """Return the seconds without a change after which operator and cluster are at rest.
+        """Return the seconds without a change after which operator and cluster count as at rest.
 
         Args:
-            is_calm: True in a run without a fault that waits only for quiet, and for no condition.
+            is_calm: True in an unperturbed run that waits only for quiet, and for no condition.
             looks_on: True to wait longer, so that the run shows how long the operator may pause before it acts.
         """
         if not is_calm:

@@ -34,7 +34,7 @@ class Starting:
     Args:
         host: The clock.
         between: The server that counts the operator's requests.
-        ready: The condition of the story; None for none.
+        ready: The user's condition by which the operator counts as started; None for none.
         user: The client that reads the objects of that condition.
         log: The file with the operator's output.
 

@@ -35,7 +35,7 @@ _ACTS = ("apply", "file", "patch", "delete", "wait")
 
 
 class ActFailed(UsageError):
-    """The server refused a user's action of a story."""
+    """The server refused an action of the user."""
 
 
 @attrs.frozen
@@ -52,10 +52,10 @@ class Ready:
 
     @classmethod
     def read(cls, where: str, given: Any) -> Ready:
-        """Read the condition from a story.
+        """Read the condition from the file of the user's actions.
 
         Args:
-            where: The place in the story, for messages.
+            where: The place in the file, for messages.
             given: The decoded YAML.
 
         Raises:
@@ -103,7 +103,7 @@ _NOTHING = Act("wait", {"seconds": 0.0})
 
 @attrs.frozen
 class Story:
-    """The actions of the user.
+    """The actions of the user, read from a file.
 
     Attributes:
         before: The actions before the operator starts, such as the definitions of its kinds.
@@ -157,7 +157,7 @@ class Story:
         return [each for each in self.steps if each.verb != "wait"]
 
     def in_order(self, order: Order) -> Story:
-        """Return the story with its actions in another order; a left-out action is replaced by a wait of 0 s.
+        """Return a copy with the actions in another order; a left-out action is replaced by a wait of 0 s.
 
         Args:
             order: The numbers of the actions, from 1; 0 for a left-out one.

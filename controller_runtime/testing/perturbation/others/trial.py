@@ -43,7 +43,7 @@ class Over(Exception):
 
 
 class Trial:
-    """One run of a story.
+    """One run of an operator, with the user's actions and at most one fault.
 
     Args:
         host: The host of the real machine.
@@ -263,7 +263,7 @@ class Trial:
         self._settle(until)
 
     def _come_to(self, number: int, until: Until | None) -> None:
-        """Wait for the state of the calm run, as long as that takes at most."""
+        """Wait for the state of the unperturbed run, as long as that takes at most."""
         if self._baseline is None:
             return
         times = _TRIED_AGAIN if isinstance(self.trigger, AtCall) else 1

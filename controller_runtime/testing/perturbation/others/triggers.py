@@ -39,8 +39,8 @@ def fields_of(point: Point) -> dict[str, dict[str, Any]]:
 
 
 def trigger_of(plan: Plan, calm: Run) -> Point | None:
-    """Return the point at which a plan happens, by the record of the run that it comes from; None if the record lacks
-    it.
+    """Return the point at which the fault of a plan happens, by the unperturbed run `calm`; None if it is not in
+    there.
     """
     match plan:
         case Crash(write, landed) if write <= len(calm.sent):
@@ -79,9 +79,7 @@ def kind_of(sent: Sent, run: Run) -> str:
 
 
 def in_turn(plans: Sequence[Plan]) -> list[Plan]:
-    """Return the plans in the order in which to try them: the patterns take turns, so that a small budget covers
-    all.
-    """
+    """Return plans, which are one fault each, in the order to try them: patterns take turns, for a small budget."""
     counts: Counter[str] = Counter()
     places: list[tuple[int, int, Plan]] = []
     for number, plan in enumerate(plans):

@@ -50,10 +50,10 @@ class Until:
 
     @classmethod
     def read(cls, where: str, given: Any) -> Until:
-        """Read a condition from a story.
+        """Read a condition from the file of the user's actions.
 
         Args:
-            where: The place in the story, for messages.
+            where: The place in the file, for messages.
             given: The decoded YAML.
 
         Raises:
