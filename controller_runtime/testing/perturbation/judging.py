@@ -25,9 +25,7 @@ from embedded_apiserver.perturbation import Name
 
 _HOT = 3
 _FREE = 20
-"""While nothing happens, a perturbed run may send `_HOT` times the requests of the unperturbed one, plus this
-number.
-"""
+"""While nothing happens, a perturbed run may send `_HOT` times an unperturbed run's requests, plus this number."""
 
 ENOUGH = 0.8
 """The smallest share of objects, and of values, that has to be compared for a run to be judged."""
@@ -113,14 +111,12 @@ class Baseline:
         return frozenset[tuple[Name, str]]().union(*(each.ignored for each in self.rests))
 
     def differences(self, number: int, run: Run, state: State) -> list[Difference]:
-        """Return the differences of `state` from the state expected when nothing changes for the time `number`, from
-        0.
-        """
+        """Return the differences of `state` from the expected state of rest `number`, when nothing changes any more."""
         return self._differences(number, self.naming.names(born(run)), state)
 
     def is_at(self, number: int, run: Run, state: State) -> bool:
-        """Return whether `state` is expected when nothing changes for the time `number`; True after the last such
-        time.
+        """Return whether `state` is expected at rest `number`, when nothing changes any more; True after the last
+        rest.
         """
         return number >= len(self.rests) or not self.differences(number, run, state)
 
@@ -190,8 +186,7 @@ def learn(calm: Sequence[Run]) -> Baseline:
     """Return the common results of unperturbed runs of one test.
 
     Args:
-        calm: At least one run. A value in which two of them differ is not compared, so more runs mean fewer
-            false alarms.
+        calm: At least one run. Values that differ between runs are not compared; more runs give fewer false alarms.
     """
     naming = learn_names([born(run) for run in calm])
     first, *others = [(run, naming.names(born(run))) for run in calm]
