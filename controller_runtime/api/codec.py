@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decodes an object's bytes into the class that its reader asks for, called its view.
+"""Decodes an object's bytes into a class that its reader chooses, called the view.
 
-The cheapest view is a class that declares only the fields that its reader needs. It is also the most
-error-prone: a misspelt field would silently read as its default. So when a decoder is made, the fields of
-its view are compared with the schema of the kind.
+The cheapest view is a class that declares only the fields that its reader needs. It is also the most error-prone: a
+misspelt field would silently read as its default. So when a decoder is made, the fields of its view are compared with
+the schema of the kind.
 """
 
 from __future__ import annotations

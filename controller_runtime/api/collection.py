@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which objects to list and watch."""
+"""A set of objects to list and watch, as a value."""
 
 from __future__ import annotations
 

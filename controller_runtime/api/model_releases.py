@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The releases of the official client that have the model of a kind, for the error of a model that is not there."""
+"""The releases of the official client that have the model of a kind, for the error about a model that is absent."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 OLDEST, NEWEST = 29, 37
-"""The releases that were looked at."""
+"""The first and the last release that were examined."""
 
 # The first and the last release of the models of whole objects that not all of these have, read from the wheels 29.0.0,
 # 30.1.0, 31.0.0, 32.0.1, 33.1.0, 34.1.0, 35.0.0, 36.0.3 and 37.0.2 in November 2026.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The error of an object that cannot be read as the class that its reader asked for."""
+"""The error of an object that cannot be decoded into the class that its reader chose."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Failure(enum.Enum):
 
 
 class Recovery(NamedTuple):
-    """How a reflector continues after a failure.
+    """The step by which a reflector continues after a failure.
 
     Attributes:
         state: The state to enter.

@@ -14,14 +14,14 @@ Query = tuple[tuple[str, str], ...]
 
 
 class FieldValidation(enum.Enum):
-    """How the server treats fields that the schema does not have, and fields that occur twice."""
+    """The server's treatment of fields that the schema does not have, and of fields that occur twice."""
 
     STRICT = "Strict"
-    """Refuses the write."""
+    """The server refuses the write."""
     WARN = "Warn"
-    """Drops them and warns: the server's default."""
+    """The server drops the fields and sends a warning: its default."""
     IGNORE = "Ignore"
-    """Drops them."""
+    """The server drops the fields."""
 
 
 @attrs.frozen

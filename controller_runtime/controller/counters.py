@@ -29,7 +29,7 @@ _BOUNDS = (
 
 
 class Outcome(enum.Enum):
-    """How a reconcile ended; see `outcome.settle`."""
+    """The outcomes of a reconcile, which the metrics count; see `outcome.settle`."""
 
     SUCCESS = enum.auto()
     REQUEUE_AFTER = enum.auto()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The changes of a definition that stored objects or clients do not survive: what is removed, required or narrowed."""
+"""Finds changes of a definition that break stored objects or clients: parts that are removed, required or narrowed."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from apimachinery.errors import UsageError
 from controller_runtime.api.resources import Resource
 
 ANNOTATION = "controller-runtime/storage-migration"
-"""The annotation of a definition in which an unfinished migration notes how far it came."""
+"""The annotation of a definition in which an unfinished migration records its progress."""
 
 _OPEN = "x-kubernetes-preserve-unknown-fields"
 _IMPLICIT = ("apiVersion", "kind", "metadata")

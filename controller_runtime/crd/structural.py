@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a class to its structural schema, in which a server finds types, constraints and defaults.
+"""Makes the structural schema of a class, in which a server finds types, constraints and defaults.
 
-`msgspec.inspect` says which types and constraints a class has, so that the schema and the decoder cannot disagree.
-The schemas that `msgspec.json.schema` prints are of no use here: a server refuses their references and bounds.
+`msgspec.inspect` lists the types and constraints of a class, so that the schema and the decoder cannot disagree. The
+schemas that `msgspec.json.schema` makes are of no use here: a server refuses their references and bounds.
 """
 
 from __future__ import annotations

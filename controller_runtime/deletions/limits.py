@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The budgets of a manager: which there are, what was allowed and refused, and the record that they share."""
+"""The budgets of a manager, the deletions that were allowed and refused, and the record that replicas share."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks the server what a request would delete, before it is sent."""
+"""Reads from the server which objects a request would delete, before the request is sent."""
 
 from __future__ import annotations
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from apimachinery.objects import ObjectKey
 
 OPEN = "controller-runtime/open-deletions"
-"""The annotation of the record that opens budgets; it is taken off once it has been seen."""
+"""The annotation of the record that opens budgets; it is removed once a program has read it."""
 
 ANY = "any"
-"""In place of a number: any number of deletions, also where it cannot be known before."""
+"""Stands for any number of deletions, even if the number cannot be known before."""
 
 _PAIR = re.compile(r"\s*(?P<kind>[a-z0-9.-]+)\s*=\s*(?P<count>[0-9]{1,6}|any)\s*")
 

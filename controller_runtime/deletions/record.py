@@ -20,11 +20,12 @@ from controller_runtime.deletions.opening import OPEN, openings
 from controller_runtime.deletions.window import Opened, WantedDeletions, Window, decide, needs_total
 
 LABEL = "controller-runtime/deletions"
-"""The label of the records, for people who look for them."""
+"""The label of the records, by which people can find them."""
 
 FRESH = 5.0
-"""Seconds for which a record that was read serves to refuse a deletion: so long may an opening by hand take to be seen,
-and so rarely do many refused deletions read the record."""
+"""Seconds for which a record that was read is used to refuse deletions. So an opening by hand takes at most so long to
+have an effect, and many refused deletions do not read the record more often.
+"""
 
 _FLAGS = "opened-by-flags"
 

@@ -16,7 +16,9 @@ from controller_runtime.core.resource_paths import resource_path
 from controller_runtime.crd.definitions import DEFINITIONS
 
 CONTAINERS = frozenset((str(NAMESPACES), str(DEFINITIONS)))
-"""The kinds whose objects take others with them: those of a namespace, and those of the kind that is defined."""
+"""The kinds whose deletion also deletes other objects: a namespace with its objects, and a definition with those of its
+kind.
+"""
 
 _APPLY = "application/apply-patch+yaml"
 _JSON_PATCH = "application/json-patch+json"
@@ -24,7 +26,7 @@ _OF_FINALIZERS = "/metadata/finalizers"
 
 
 class Takes(enum.Enum):
-    """Which objects a request would delete."""
+    """The objects that a request would delete."""
 
     OBJECT = "object"
     """The object that its path names, by a deletion or an eviction."""

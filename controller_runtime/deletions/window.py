@@ -17,12 +17,14 @@ import attrs
 from controller_runtime.deletions.budget import DeletionBudget
 
 MOST_UIDS = 100
-"""How many objects of a budget are known by their uids, the last ones: of older ones the number is kept, so that the
-record stays below 10 KB. The removal of the last finalizer of such an object counts as another deletion."""
+"""The most objects of a budget whose uids are recorded, the last ones. Of older ones only the number is kept, so that
+the record stays below 10 KB; the removal of the last finalizer of such an object counts as another deletion.
+"""
 
 BUCKETS = 60
-"""Numbers of one sixtieth of the time are added up, and count from the last of them on. For as long a count of all
-objects serves for the share."""
+"""The number of parts into which the time of a budget is divided. Deletions within one part are added up, and count
+from the last of them on. A count of all objects is used for the share for as long as one part.
+"""
 
 _MALFORMED = (ValueError, TypeError, KeyError, AttributeError)
 

@@ -25,7 +25,7 @@ P = TypeVar("P", bound=AnyObject)
 C = TypeVar("C")
 
 Desired = Body | Iterable[Body] | None
-"""One object, several or none."""
+"""The objects that a primary should have: one object, several or none."""
 
 # The fields of the metadata that a controller decides; all others are the server's.
 _METADATA = ("name", "namespace", "labels", "annotations", "finalizers", "ownerReferences")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The memory of one primary as JSON, for a record of a reconcile that can be replayed.
 
-Secrets are left out: an answer has their values, and a hash of a short value tells it.
+Secrets are left out: an answer has their values, and a short value can be guessed from its hash.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from controller_runtime.dependents.memory import PrimaryMemory, Record, RefusedA
 from controller_runtime.dependents.owned import Id, Owned, Wanted
 
 LOOK_AGAIN = 30.0
-"""Seconds until an object that is not owned is looked at again, in the cache: its end causes no reconcile."""
+"""Seconds until an object that is not owned is checked again in the cache: its end causes no reconcile."""
 
 ABSENT = {"resourceVersion": "1"}
 """The precondition of an apply that must create the object.
@@ -34,13 +34,13 @@ class Progress(enum.Enum):
     """The progress of one desired object."""
 
     READY = "Ready"
-    """It is as desired, and ready."""
+    """The object is as desired, and ready."""
     NOT_READY = "NotReady"
-    """It is as desired, as far as that can be told, and not ready."""
+    """The object is as desired, as far as the cache shows it, and not ready."""
     WAITING = "Waiting"
-    """It is not applied yet, because another object that comes first is not ready."""
+    """The object is not applied yet, because another object that comes first is not ready."""
     REFUSED = "Refused"
-    """The server refuses it."""
+    """The server refuses the object."""
     NOT_OWNED = "NotOwned"
     """An object of this name exists that the primary does not own."""
 

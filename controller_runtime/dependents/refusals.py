@@ -19,7 +19,7 @@ from controller_runtime.manager.manager import Manager
 log = get_logger(__name__)
 
 FIRST_DELAY = 5.0
-"""Seconds after which a refused object is tried again; doubled by each refusal of the same."""
+"""Seconds after which a refused object is tried again. Each further refusal of the same fields doubles the delay."""
 
 LONGEST_DELAY = 300.0
 """Longest delay in seconds: the refusal may end without a change of the object, for example when a quota is raised."""

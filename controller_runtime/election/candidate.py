@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our candidate in a coordinated election: a LeaseCandidate object, renewed to show that we are alive.
+"""The candidate of this replica in a coordinated election: a LeaseCandidate object, renewed to show that it is alive.
 
-The coordinator asks by setting `pingTime`, and accepts a later `renewTime` as the answer. Its clock
-may differ from ours, so answers are stamped with its clock.
+The coordinator asks by setting `pingTime`, and accepts a later `renewTime` as the answer. Its clock may differ from
+ours, so answers are stamped with its clock.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from controller_runtime.election.config import Candidacy, LeaderElectionConfig
 log = get_logger(__name__)
 
 RENEWED_EVERY = 300.0
-"""Seconds between two renewals without a ping; the coordinator collects candidates after 30 minutes."""
+"""Seconds between two renewals without a ping. The coordinator deletes candidates after 30 minutes without one."""
 REQUEST_TIMEOUT = 5.0
-"""Seconds for one request. The coordinator waits 5 s for an answer to its ping."""
+"""The timeout of one request in seconds. The coordinator waits 5 s for an answer to its ping."""
 WITHDRAWAL_TIMEOUT = 2.0
-"""Seconds for the deletion when we stop; if it fails, `lease-candidate-gc` deletes the candidate later."""
+"""The timeout of the deletion at the end, in seconds. If it fails, `lease-candidate-gc` deletes the candidate later."""
 BACKOFF = Backoff(initial=0.05, cap=5.0)
 CLOCKS_AGREE = timedelta(seconds=1)
-"""Differences below this, in the coordinator's clock and ours, are attributed to the network."""
+"""The least difference between the coordinator's clock and ours that counts; a smaller one may be the network's."""
 
 
 class _CandidateSpec(msgspec.Struct, gc=False, rename="camel"):

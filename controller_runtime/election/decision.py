@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides what to do about the lease, from its record, when that was first seen, and the leadership we have."""
+"""Decides the next step for the lease: from its record, the time of the first read of it, and our own leadership."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ class Action(enum.Enum):
     """The next step of an elector."""
 
     CREATE = "create"
-    """Create the lease, with us as its holder: it does not exist, and no holder can still believe that it has it."""
+    """Create the lease, with this replica as its holder: it does not exist, and no earlier holder can still lead."""
 
     TAKE = "take"
-    """Update the lease to name us: it has no holder, or an expired one."""
+    """Update the lease to name this replica: it has no holder, or an expired one."""
 
     RENEW = "renew"
-    """Update the lease: we lead."""
+    """Update the lease, because this replica leads."""
 
     WAIT = "wait"
     """Do nothing: another replica leads, or has to be elected."""
@@ -77,7 +77,7 @@ class Action(enum.Enum):
     """End the work and renew no more: the coordinator prefers another candidate."""
 
     GIVE_BACK = "give back"
-    """Clear the holder of the lease: it names us, but it is too late to begin under it."""
+    """Clear the holder of the lease: it names this replica, but its time is too short to begin to lead."""
 
 
 def decide(seen: Sighting, identity: str, held: HeldLease | None, now: float) -> Action:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lease on the API server: read, created and updated as a dict, so that fields we do not know survive."""
+"""The lease on the API server: read, created and updated as a dict, so that unknown fields are kept."""
 
 from __future__ import annotations
 

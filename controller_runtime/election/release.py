@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives a lease back: clears its holder if that is still us, so that the next leader need not wait for its expiry."""
+"""Gives a lease back: clears its holder if that is still this replica, so that the next leader need not wait."""
 
 from __future__ import annotations
 

@@ -10,12 +10,12 @@ from controller_runtime.election.term import Term
 
 @attrs.frozen
 class Waiting:
-    """This replica does not lead; it reads the lease periodically, and when it expires."""
+    """The state in which this replica does not lead. It reads the lease periodically, and when it expires."""
 
 
 @attrs.frozen
 class Leading:
-    """This replica leads, and renews the lease.
+    """The state in which this replica leads, and renews the lease.
 
     Attributes:
         term: The leadership; it may have passed its deadline before the elector's thread runs again.
@@ -26,7 +26,7 @@ class Leading:
 
 @attrs.frozen
 class Yielding:
-    """This replica leads but no longer renews, because another candidate is preferred.
+    """The state in which this replica leads but no longer renews, because another candidate is preferred.
 
     Its work ends, then the lease is released.
 
@@ -39,7 +39,7 @@ class Yielding:
 
 @attrs.frozen
 class Resigned:
-    """The work has ended, and the lease is being released.
+    """The state in which the work has ended, and the lease is being released.
 
     This replica no longer leads, and requests are not refused.
     """

@@ -78,7 +78,7 @@ class Term:
 
 
 needs_no_leader = contextvars.ContextVar("needs_no_leader", default=False)
-"""True in work of this context that has a limit of its own, so that it may go on while another replica leads."""
+"""True in a context whose work has a limit of its own, so that it may continue while another replica leads."""
 
 
 def leadership_limit(term: Callable[[], Term | None]) -> Limit:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded reconcile that has ended, as it is kept: references, of which a record is made when it is asked for."""
+"""A recorded reconcile that has ended. It is kept as references, from which the record is made when it is needed."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # a program without a ring should not pay for it
     from controller_runtime.ring.ring import Ring
 
 MOST_WAITING = 100
-"""How many requests of each queue are shown, in addition to those being reconciled."""
+"""The most requests of each queue that are shown, in addition to those being reconciled."""
 
 _SHOWN_AS = {
     "running": (TurnState.PROCESSING,),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which reconciles called the world outside, and so could not be planned."""
+"""The reconciles that called the world outside, and so could not be planned."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which planned objects are in a collection: by namespace, labels and fields. Pure functions."""
+"""Selects the planned objects that are in a collection: by namespace, labels and fields. Pure functions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which programs compare their caches with the server."""
+"""Decides whether a program compares its caches with the server."""
 
 from __future__ import annotations
 

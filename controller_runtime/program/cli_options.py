@@ -18,7 +18,7 @@ F = Callable[..., Any]
 SECONDS = click.FloatRange(min=0, min_open=True)
 """A number of seconds; zero is refused, because a duration or a period of zero is a mistake."""
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-"""The levels of the log that a user can ask for."""
+"""The levels of the log that a user can choose."""
 ENVIRONMENT = "CONTROLLER"
 """Begins the names of environment variables: `CONTROLLER_LEADER_ELECT` is `--leader-elect`."""
 

@@ -52,7 +52,7 @@ replay_options = adding(
 
 @attrs.frozen
 class Options:
-    """The options of a replay; see `replay_options`."""
+    """The options of a replay; the help of the command describes them."""
 
     as_test: bool = False
     debugs: bool = False

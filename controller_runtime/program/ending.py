@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends the process of a command, whatever its threads do: Python itself waits for all that are not daemons."""
+"""Ends the process of a command, even if threads do not end: Python itself waits for all that are not daemons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from apimachinery.stop import Stop
 from apimachinery.system import SystemHost, joins_threads, stacks_of, thread_names
 
 EXIT_GRACE = 5.0
-"""Seconds that threads have to end which are not the manager's, such as those of a pool. The number is ours."""
+"""Seconds for which the process waits for other threads than the manager's, such as those of a pool. The number is
+ours.
+"""
 
 
 def end_at_once(status: int) -> NoReturn:

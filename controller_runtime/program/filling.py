@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filling a manager: the program's own setup, and then what its options ask for beside it."""
+"""Fills a manager: by the program's own setup function, and then by the options of the command line."""
 
 from __future__ import annotations
 

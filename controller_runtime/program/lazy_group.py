@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A group of commands, each of which is imported when it is called: no command pays for another's imports."""
+"""A group of commands, each of which is imported when it is called, so that no command waits for another's imports."""
 
 from __future__ import annotations
 

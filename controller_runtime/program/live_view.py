@@ -19,13 +19,13 @@ from controller_runtime.program.kinds import KindCounts
 from controller_runtime.program.snapshot import Snapshot
 
 REFRESH = 0.5
-"""Seconds between two pictures of the live view, at least."""
+"""The least seconds between two drawings of the live view."""
 
 SHARE = 0.01
-"""The part of the time that drawing may take: a picture that takes long is drawn less often."""
+"""The greatest share of the time that drawing may take. A display that takes long is drawn less often."""
 
 LONGEST_PAUSE = 5.0
-"""Seconds between two pictures, at most."""
+"""The most seconds between two drawings."""
 
 
 class LiveView:

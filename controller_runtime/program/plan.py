@@ -88,7 +88,7 @@ class RingPlan:
 
 @attrs.frozen
 class ProgramPlan:
-    """Where and how a program runs.
+    """The decisions about a program before it starts.
 
     Attributes:
         cluster: The cluster to run on.
@@ -106,7 +106,7 @@ class ProgramPlan:
 def plan_program(
     options: ProgramOptions, *, in_pod: bool, lease_name: str, lease_namespace: str | None = None
 ) -> ProgramPlan:
-    """Return where and how to run a program, decided by its options.
+    """Return the cluster, the election and the ring with which a program runs, as its options say.
 
     Args:
         options: The options of the command line.

@@ -38,8 +38,9 @@ from controller_runtime.program.webhooks import webhook_serving
 log = get_logger(__name__)
 
 CLUSTER_GRACE = 20.0
-"""Seconds that running reconciles have to end on a cluster: with those of a cancelled one less than the 30 s that
-Kubernetes gives a pod before it is killed."""
+"""Seconds that running reconciles have to end on a cluster. With the time for cancelled ones, this is less than the 30
+s that Kubernetes gives a pod before it is killed.
+"""
 
 
 def no_panels(manager: Manager) -> Sequence[Panel]:

@@ -13,7 +13,7 @@ from controller_runtime.manager.manager import Setup
 from controller_runtime.program.origin import Origin, ProgramFailed, forgotten, modules_below
 
 POLL = 0.2
-"""Seconds between two looks at the files."""
+"""Seconds between two checks of the files."""
 
 Stamp = tuple[int, int]
 """The time of a file's last change in nanoseconds, and its size in bytes."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`--ring`: which controllers of a program its replicas share, and which ones stay with the leader."""
+"""`--ring`: divides the work of a program's shareable controllers among its replicas; others run on the leader."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often a program's threads take turns in the interpreter."""
+"""The interval at which a program's threads take turns in the interpreter."""
 
 from __future__ import annotations
 

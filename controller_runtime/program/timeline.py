@@ -17,10 +17,10 @@ from controller_runtime.program.timeline_svg import drawn
 from controller_runtime.program.view import summary
 
 MOST_CHANGES = 5000
-"""Changes of one lane that are kept; later ones are not drawn, and the picture says so."""
+"""The most changes of one lane that are kept. Later ones are not drawn, and the picture says so."""
 
 MOST_LANES = 60
-"""Lanes that are kept."""
+"""The most lanes that are kept."""
 
 Fact: TypeAlias = "str | int | float | bool | None"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a program serves its webhooks, from its options."""
+"""Serves the webhooks of a program, by its options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = get_logger(__name__)
 
 
 EMBEDDED = WebhookServing(address="127.0.0.1:0", namespace=SYSTEM, installed=True)
-"""How webhooks are served to an embedded server: at a free port, with certificates of their own."""
+"""The options for serving webhooks to an embedded server: at a free port, with certificates of their own."""
 
 
 def webhook_serving(options: ProgramOptions, *, embedded: bool = False) -> WebhookServing | None:

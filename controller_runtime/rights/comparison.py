@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The accesses that were asked for and that roles lack, and those that they grant beyond them."""
+"""Compares the accesses that requests needed with those that roles grant."""
 
 from __future__ import annotations
 

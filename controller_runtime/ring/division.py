@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a ring divides the objects of a kind, and the objects that those own, among its slots; pure functions."""
+"""Divides the objects of a kind, and the objects that those own, among the slots of a ring; pure functions."""
 
 from __future__ import annotations
 

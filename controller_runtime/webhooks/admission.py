@@ -45,7 +45,7 @@ def _no_object() -> None:
 
 @attrs.define(slots=False)
 class Admission(Generic[T]):
-    """The write that an API server asks a webhook about, apart from the object itself.
+    """The write about which an API server asks a webhook, without the object itself.
 
     The old object of an update is decoded only when `old` is read. So a function that does not read `old` also works
     for an update that repairs an object which the class cannot read.

@@ -27,13 +27,15 @@ _ACCESS_REVIEWS: Resource[dict[str, Any]] = Resource(
 )
 
 KEPT = 60.0
-"""Seconds for which an answer of the API server holds, so that each scrape does not ask twice."""
+"""Seconds for which an answer of the API server is reused, so that a scrape does not cause two requests each time."""
 
 MOST_KEPT = 1000
-"""Answers that are kept; all are forgotten when there are more, so that invented tokens do not fill the memory."""
+"""The most answers that are kept. If there are more, all are dropped, so that invented tokens do not fill the
+memory.
+"""
 
 PATIENCE = 5.0
-"""Seconds for each question."""
+"""The timeout of each request, in seconds."""
 
 _TEXT = {"content-type": "text/plain; charset=utf-8"}
 

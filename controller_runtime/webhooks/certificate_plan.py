@@ -26,9 +26,10 @@ SPREAD = 60.0
 through a watch of its own."""
 
 RETIREMENT = 300.0
-"""Seconds for which the configurations must have had a new authority before those go that were found in them when the
-Secret was lost: three times as long as a replica takes to present a certificate of it, which is a look of 20 s,
-`SPREAD` and a further look."""
+"""Seconds for which the configurations must have had a new authority before those are removed that were found in them
+when the Secret was lost. It is three times as long as a replica takes to present a certificate of the new one: one
+check of 20 s, `SPREAD` and a further check.
+"""
 
 
 @attrs.frozen

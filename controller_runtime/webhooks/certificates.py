@@ -54,13 +54,13 @@ SUFFIX = "-certificates"
 """The end of the Secret's name, after that of the service."""
 
 LOOK = 20.0
-"""Seconds between two looks at the Secret and the configurations, which other hands may change."""
+"""Seconds between two checks of the Secret and the configurations, which other clients may change."""
 
 RETRY = 1.0
-"""Seconds after a failed look."""
+"""Seconds until the next check after one that failed."""
 
 ABSENT_LOOK = 2.0
-"""Seconds between two looks while a configuration is missing, because it may be applied after the program starts."""
+"""Seconds between two checks while a configuration is missing, because it may be applied after the program starts."""
 
 ABSENT_TOLD = 15.0
 """Seconds after which a configuration that is still missing is logged."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers ConversionReviews: all objects of a list in the version that is wanted, or none with the reason."""
+"""Answers ConversionReviews: all objects of a list in the requested version, or none and the reason."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers the requests of API servers to webhooks: which function, within which time, and what a failure says."""
+"""Answers the requests of API servers to webhooks: it finds the function, limits its time, and makes failures
+answers.
+"""
 
 from __future__ import annotations
 
@@ -27,19 +29,21 @@ from controller_runtime.webhooks.reviews import ADMISSION, NotAReview, answer
 log = get_logger(__name__)
 
 REVIEW_LIMIT = 2 * BODY_LIMIT + 1024 * 1024
-"""Most bytes of an AdmissionReview: an object and its old state, each as large as a server takes it, and the rest."""
+"""The most bytes of an AdmissionReview: an object and its old state, each as large as a server accepts it, and the
+rest.
+"""
 
 CONVERSION_LIMIT = 128 * 1024 * 1024
-"""Most bytes of a ConversionReview: a server sends all objects of a list in one. The number is ours."""
+"""The most bytes of a ConversionReview: a server sends all objects of a list in one. The number is ours."""
 
 DEFAULT_TIMEOUT = 10.0
-"""Seconds for a review whose request names no timeout; the API's default for admission."""
+"""The timeout in seconds of a review whose request names none; the API's default for admission."""
 
 CONVERSION_TIMEOUT = 30.0
-"""Seconds for a conversion, whose requests name none; the API server's own limit."""
+"""The timeout in seconds of a conversion, whose requests name none; the API server's own limit."""
 
 LONGEST_TIMEOUT = 30.0
-"""Seconds; the API's limit. A request that names more gets this."""
+"""The longest timeout of a review in seconds; the API's limit. It replaces a longer one."""
 
 _TEXT = {"content-type": "text/plain; charset=utf-8"}
 _JSON = {"content-type": "application/json"}

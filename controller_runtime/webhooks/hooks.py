@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declarations of admission webhooks: which writes of which kind a function fills in or checks."""
+"""Declarations of admission webhooks: the writes of a kind whose objects a function fills in or checks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FailurePolicy = Literal["Fail", "Ignore"]
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?){2,}")
 LONGEST_TIMEOUT = 30
-"""Seconds; the API's limit."""
+"""The longest timeout of a webhook in seconds; the API's limit."""
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -174,14 +174,14 @@ def Checks(  # noqa: N802  it reads as the declaration that it makes
         kind: A declared class or a resource.
         refuse: Gets the object (for a deletion, the deleted object) and the request; returns or yields reasons to
             refuse the write, and warnings.
-        view: As for `Defaults`.
+        view: The class of the objects, such as `dict`; None for the default class of the resource.
         operations: Any of `CREATE`, `UPDATE` and `DELETE`.
         name: The name, needed if there are several for one kind; by default `checks.` and the resource.
         failure_policy: `Fail` refuses writes while the webhook cannot be reached, `Ignore` allows them unchecked.
-        timeout: As for `Defaults`.
-        match_conditions: As for `Defaults`.
-        object_selector: As for `Defaults`.
-        has_effects: As for `Defaults`.
+        timeout: Seconds that the API server waits for the answer, 1 to 30.
+        match_conditions: CEL expressions by name; the webhook is called only if all are true.
+        object_selector: A label selector; the webhook is called only for matching objects.
+        has_effects: Whether `refuse` has effects beyond its result. It must not have them in a dry run.
 
     Raises:
         ValueError: A name, a time or the view is invalid.

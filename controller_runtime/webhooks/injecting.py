@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the bundle of authorities into the objects through which API servers find webhooks. Decisions are pure."""
+"""Writes the bundle of authorities into the objects that register webhooks and conversions. Decisions are pure."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from apimachinery.log import get_logger
 log = get_logger(__name__)
 
 LOOK = 10.0
-"""Seconds between two looks at the files of a certificate."""
+"""Seconds between two checks of the files of a certificate."""
 
 
 def server_context(certificate: bytes, key: bytes, client_authority: Path | None = None) -> ssl.SSLContext:
@@ -81,7 +81,7 @@ class PresentedCertificate:
         return self._context is not None
 
     def present(self, certificate: bytes, key: bytes) -> None:
-        """Present this certificate to new connections; arguments as for `server_context`."""
+        """Present this certificate to new connections; the arguments are those of `server_context`."""
         self._context = server_context(certificate, key, self._client_authority)
 
     def context(self) -> ssl.SSLContext:

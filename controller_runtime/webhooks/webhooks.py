@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The webhooks of a manager: what it serves, where, and its state."""
+"""The webhooks of a manager, the server that serves them, and their state."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from controller_runtime.webhooks.installing import install
 log = get_logger(__name__)
 
 NAME, NAMESPACE = "webhooks", "operator-system"
-"""The service that configurations name unless `serve` gives another one: that of tests, where no service is needed."""
+"""The service that configurations name unless `serve` gives another one; for tests, which need no service."""
 
 FIRST_CERTIFICATE = 60.0
-"""Seconds that the first certificate may take before the manager gives up, as it does without a server."""
+"""Seconds that the first certificate may take before the manager stops with an error."""
 
 
 @attrs.frozen(kw_only=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The resources that a whole pod asks for, which follow from those of its containers."""
+"""The resources that a whole pod requests, computed from those of its containers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which webhooks, or policies, of one step are called a second time for a write."""
+"""Decides which webhooks or policies of one step are called a second time for a write."""
 
 from __future__ import annotations
 

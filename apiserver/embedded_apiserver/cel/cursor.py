@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the parser is in the tokens, and how it tells what it did not expect: in the words of ANTLR."""
+"""The position of the parser in the tokens, and the messages for unexpected tokens, in the words of ANTLR."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables: objects as rows of cells, the form that `kubectl get` asks for."""
+"""Tables: objects as rows of cells, the form that `kubectl get` requests."""
 
 from __future__ import annotations
 

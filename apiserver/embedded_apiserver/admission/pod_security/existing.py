@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings about the pods that a namespace has already when another level is to be enforced in it."""
+"""Warnings about the existing pods of a namespace when another level is to be enforced in it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from embedded_apiserver.admission.pod_security.table import violations
 from embedded_apiserver.objects import Object, part
 
 MOST = 3000
-"""The number of pods that are looked at, as on a real API server."""
+"""The most pods that are checked, as on a real API server."""
 LONGEST = 1.0
-"""Seconds after which no further pod is looked at, as on a real API server."""
+"""Seconds after which no further pod is checked, as on a real API server."""
 
 
 def in_order(pods: Iterable[Object]) -> list[Object]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`PodSecurity`: refuses, audits and warns of pods by the levels that their namespace asks for."""
+"""`PodSecurity`: refuses, audits and warns of pods that violate the levels which their namespace sets."""
 
 from __future__ import annotations
 

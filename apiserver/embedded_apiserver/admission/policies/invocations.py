@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which policies and bindings concern a write, and with which parameters."""
+"""Finds the policies and bindings that apply to a write, and their parameters."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which webhooks of one kind of configuration see a write; kept for writes of one kind in one namespace."""
+"""Finds the webhooks of one kind of configuration that a write concerns; cached by kind and namespace of the write."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which webhooks are called for a write, and in which API version they see its object."""
+"""Decides which webhooks are called for a write, and in which API version they get its object."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of requests for certificates: what is asked for, and who may approve and sign in which way."""
+"""Rules of certificate signing requests: their content, and the users that may approve and sign them."""
 
 from __future__ import annotations
 

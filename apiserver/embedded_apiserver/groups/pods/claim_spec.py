@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of what a volume is asked for: of claims, and of the templates of claims."""
+"""Rules of the specs of volume claims, and of the templates of claims."""
 
 from __future__ import annotations
 
