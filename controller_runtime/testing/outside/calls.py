@@ -74,7 +74,7 @@ class Watched(Protocol):
         """True while a call is under way that has a fault, or is carried out late, even if its caller has given up."""
 
     def present(self) -> Snapshot:
-        """Return a snapshot of the present state of the fake."""
+        """Return a snapshot of the present state of the fake, as JSON values by name."""
 
     def notice(self) -> None:
         """Report to the observer changes of the state that were not made by a call."""

@@ -65,7 +65,7 @@ class Line:
         self._late: set[asyncio.Task[Any]] = set()
 
     def present(self) -> Snapshot:
-        """Return a snapshot of the present state of the fake."""
+        """Return a snapshot of the present state of the fake, as JSON values by name."""
         return snapshot(self.fake.state)
 
     def notice(self) -> None:

@@ -59,7 +59,7 @@ def rename(thing: Any, nodeid: str) -> None:
 
 
 def run_once(item: pytest.Function, session: Session) -> list[pytest.TestReport]:
-    """Run an item as a part of `session`, and return its reports, which pytest has not received yet."""
+    """Run an item as a part of `session`, and return its reports, which have not been passed to pytest."""
     ambient.session = session
     session.enter_fixtures()
     try:

@@ -45,11 +45,11 @@ class Recorder:
         return self._scheduler.current is self._scheduler.root
 
     def act_as(self, writer: tuple[str, int], carry_out: Callable[[], Answer]) -> Answer:
-        """Carry out a request and return its answer; its changes are attributed to a writer.
+        """Carry out a request and return its answer; the changes that it makes are attributed to a writer.
 
         Args:
             writer: The writer, and the number of its request or step.
-            carry_out: Sends the request.
+            carry_out: Sends the request and returns the answer.
         """
         task = self._scheduler.current
         self._writers[task] = writer

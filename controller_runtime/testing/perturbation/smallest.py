@@ -51,8 +51,9 @@ class Case:
         return attrs.evolve(self, calm=attrs.evolve(expected, others=others))
 
     def or_else(self, whole: Run, passes: Callable[[Session], bool]) -> Case:
-        """Return this case, with the results of the action orders that a program cannot tell apart under the plan as
-        correct.
+        """Return this case, extended by other orders of the actions that the program cannot tell apart under the plan.
+
+        The results of these orders count as correct, too.
 
         Args:
             whole: The first unperturbed run of the whole test.

@@ -28,7 +28,7 @@ Tell = Callable[[str], None]
 
 @contextmanager
 def noticed(attempt: object, seed: str, tell: Tell) -> Iterator[None]:
-    """Report each place at which an attempt takes such a value, within the `with` block.
+    """Report each place at which an attempt uses a random number or an environment variable that is not recorded.
 
     Args:
         attempt: The attempt, which is the running reconcile.
@@ -36,7 +36,7 @@ def noticed(attempt: object, seed: str, tell: Tell) -> Iterator[None]:
         tell: Called with each place as text. Use of the module `random` is detected by its state, so it is reported
             without a line.
 
-    Threads: those of a simulation, one block at a time.
+    Threads: those of a simulation, one `with` block at a time.
     """
 
     def is_mine() -> bool:

@@ -36,7 +36,7 @@ class Observer(Protocol):
         """Called when the service begins to answer, before the program gets any of the answer."""
 
     def ended(self, number: int) -> None:
-        """Called when an exchange is over."""
+        """Called when the proxy has finished an exchange; the answer to one without a fault may still come."""
 
     def end_program(self) -> None:
         """Kill the program."""

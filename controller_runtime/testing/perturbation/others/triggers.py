@@ -39,9 +39,7 @@ def fields_of(point: Point) -> dict[str, dict[str, Any]]:
 
 
 def trigger_of(plan: Plan, calm: Run) -> Point | None:
-    """Return the point at which the fault of a plan happens, by the unperturbed run `calm`; None if it is not in
-    there.
-    """
+    """Return the point at which the fault of a plan happens, by the unperturbed run `calm`; None if `calm` lacks it."""
     match plan:
         case Crash(write, landed) if write <= len(calm.sent):
             kinds = [kind_of(each, calm) for each in calm.sent[:write]]
