@@ -64,7 +64,7 @@ STEPS: tuple[type[Step], ...] = (
 WEBHOOKS = (MutatingAdmissionWebhook.name, ValidatingAdmissionWebhook.name)
 """The names of the steps that call webhooks."""
 OFF_BY_DEFAULT = (ServiceAccount.name,)
-"""The names of the steps that have to be switched on."""
+"""The names of the steps that are off unless they are switched on."""
 NAMES = tuple(step.name for step in STEPS)
 """The names of all steps, in their order."""
 

@@ -16,7 +16,7 @@ FINALIZERS = {
     VOLUME: "kubernetes.io/pv-protection",
     ATTRIBUTES_CLASS: "kubernetes.io/vac-protection",
 }
-"""The finalizers with which a claim waits until no pod uses it, and a volume until no claim does."""
+"""The finalizers of claims, volumes and attributes classes, which delay their deletion while they are in use."""
 
 
 class TaintNodesByCondition(Step):

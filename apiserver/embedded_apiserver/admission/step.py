@@ -31,7 +31,7 @@ class Operation(enum.StrEnum):
 
 
 EVERY_OPERATION = tuple(Operation)
-"""The operations of a step that sees deletions, too."""
+"""All operations, for a step that also applies to deletions."""
 
 _OPTIONS_OF = {Operation.CREATE: "CreateOptions", Operation.UPDATE: "UpdateOptions", Operation.DELETE: "DeleteOptions"}
 

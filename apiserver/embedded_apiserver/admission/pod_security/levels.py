@@ -16,7 +16,7 @@ PREFIX = "pod-security.kubernetes.io/"
 _ENFORCE, _AUDIT, _WARN = (PREFIX + mode for mode in ("enforce", "audit", "warn"))
 _OF_VERSION = "-version"
 LABELS = frozenset(mode + suffix for mode in (_ENFORCE, _AUDIT, _WARN) for suffix in ("", _OF_VERSION))
-"""The labels of a namespace that count."""
+"""The labels of a namespace that set its levels."""
 _VERSION = re.compile(r"v1\.(0|[1-9][0-9]*)", re.ASCII)
 _LARGEST = 2**63 - 1
 _NO_VERSION = 'must be "latest" or "v1.x"'

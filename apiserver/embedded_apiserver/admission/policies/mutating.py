@@ -35,7 +35,7 @@ from embedded_apiserver.status import StatusError
 from embedded_apiserver.storage.storage import Storage
 
 POLICIES = (MUTATING_POLICY, MUTATING_POLICY_BINDING, VALIDATING_POLICY, VALIDATING_POLICY_BINDING)
-"""The kinds whose objects no policy sees."""
+"""The kinds to whose writes no policy is applied."""
 
 
 class _Failure(NamedTuple):

@@ -13,7 +13,7 @@ from embedded_apiserver.groups.core.service_allocation import NONE
 from embedded_apiserver.objects import Object, part
 
 CONTROLLER = "ipallocator.k8s.io"
-"""The manager in the labels of the records that the server makes; it leaves those of others alone."""
+"""The manager in the labels of the records that the server makes. It does not change records of other managers."""
 
 MANAGED_BY, FAMILY = "ipaddress.kubernetes.io/managed-by", "ipaddress.kubernetes.io/ip-family"
 _SERVICES = "services"

@@ -14,7 +14,7 @@ SECCOMP = "seccomp.security.alpha.kubernetes.io/pod"
 SECCOMP_OF = "container.seccomp.security.alpha.kubernetes.io/"
 """The beginning of the annotation with the profile of one container, whose name follows."""
 APP_ARMOR_OF = "container.apparmor.security.beta.kubernetes.io/"
-"""The same for AppArmor."""
+"""The beginning of the annotation with the AppArmor profile of one container, whose name follows."""
 _ALL = (SECCOMP, SECCOMP_OF, APP_ARMOR_OF)
 _SECCOMP_ENDED = 'non-functional in v1.27+; use the "seccompProfile" field instead'
 _APP_ARMOR_OLD = 'deprecated since v1.30; use the "appArmorProfile" field instead'
