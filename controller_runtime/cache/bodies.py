@@ -56,8 +56,8 @@ class Bodies:
             first.
 
     Raises:
-        UsageError: A selector is malformed, both a selector and a function are given, or the function is an `async
-            def`.
+        UsageError: A selector is malformed, both a selector and a function are given, or the function is a
+            coroutine function.
         ValueError: `memory` is negative.
     """
 

@@ -75,7 +75,7 @@ nitpick_ignore_regex = [
     # Types in annotations: other packages have no inventory at hand without a network, and names that are not public
     # have no page.
     (r"py:class", r".*"),
-    (r"py:exc", r"sqlite3\..*"),
+    (r"py:exc", r"(sqlite3|httpx|requests)\..*"),
 ]
 
 
