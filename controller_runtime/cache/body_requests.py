@@ -99,12 +99,12 @@ class BodyFetcher:
     def listed(
         self, absent: dict[PlainKey, Cached], seen: Seen, namespace: str, label_selector: str
     ) -> dict[PlainKey, Body]:
-        """Request the objects of many heads by the pages of a list, and return their bodies by key.
+        """Request a list page by page, and return the bodies of the objects in `absent`, by key.
 
         If the list expires before its end, the heads that it has not reached are missing from the result.
 
         Args:
-            absent: The heads by key.
+            absent: The heads of the objects whose bodies the cache lacks, by key.
             seen: The part of the server's history that the cache has seen by now.
             namespace: The namespace that they are all in; empty if unknown.
             label_selector: The selector that they all match; empty if unknown.

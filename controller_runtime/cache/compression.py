@@ -164,7 +164,7 @@ class Samples:
     _kept: list[Cached] = attrs.field(factory=list)
 
     def add(self, cached: Cached) -> None:
-        """Count an object, and keep it as a sample if it is one of those that are spread evenly over all objects."""
+        """Count an object, and keep each n-th one as a sample; n doubles when too many samples have been kept."""
         if self.seen % self._stride == 0:
             self._kept.append(cached)
         self.seen += 1

@@ -37,7 +37,8 @@ object of another store; the last two may be None.
 
 
 def as_received(cached: Cached, before: Cached | None, found: Cached | None) -> Cached:
-    """Return the form of an object for a store that does not pack: `found`, the equal object of another store, or else
-    `cached`.
+    """Return an object as it was received, without compression; this is a `Form`.
+
+    If another store has an equal object, `found`, that one is returned in place of `cached`, to share its memory.
     """
     return cached if found is None else found

@@ -78,14 +78,14 @@ class ClientReads:
 
     @classmethod
     def from_kubeconfig(cls, path: str | os.PathLike[str] | None = None, context: str | None = None) -> Self:
-        """Return a client on this machine, for the cluster that a kubeconfig describes.
+        """Return a client for the cluster that a kubeconfig describes, with the clock and the network of this machine.
 
         Close its `transport` when the client is no longer used, which closes its connections.
 
         Args:
-            path: The file. None: a process in a pod uses the pod's cluster, unless `context` is given; otherwise the
-                file that `$KUBECONFIG` names, or `~/.kube/config`.
-            context: The name of one of its contexts; None is the current one.
+            path: The kubeconfig. If it is None, a process in a pod uses the pod's cluster, unless `context` is given;
+                otherwise the kubeconfig is the file that `$KUBECONFIG` names, or else `~/.kube/config`.
+            context: The name of a context in the kubeconfig; None for its current context.
 
         Raises:
             UsageError: The configuration is missing or cannot be used.

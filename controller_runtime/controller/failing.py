@@ -58,7 +58,8 @@ class Fallible(Protocol):
 
 
 class FailureLog:
-    """Logs the failures of one source: a line for each of the first objects, and a traceback for each code location.
+    """Logs the failures of one source: a line for each of the first `TOLD` objects, and one traceback for each line of
+    code that raised an error, at most `TRACEBACKS`.
 
     Args:
         controller: The controller's name.

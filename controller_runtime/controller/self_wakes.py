@@ -121,7 +121,7 @@ class SelfWakes:
             return self._timed.counts[controller]
 
     def found(self) -> list[SelfWake]:
-        """Return the last findings, the newest first."""
+        """Return the last findings of controllers that cause their own reconciles, at most 100, the newest first."""
         return [*reversed(self._found.copy())]  # without the lock: a deque is copied as a whole
 
     def wrote(self, running: RunningReconcile, request: HTTPRequest, body: bytes) -> None:

@@ -147,7 +147,10 @@ class Tracing:
 
 
 class TracedReconcile:
-    """The context manager of one reconcile. Threads: one, or one coroutine. Threads started inside inherit the span."""
+    """A context manager: inside its block, one reconcile's span is the current one; at the end, the span is ended.
+
+    Threads: one, or one coroutine. Threads started inside inherit the span.
+    """
 
     __slots__ = ("_clock", "_fields", "_span", "_token")
 

@@ -21,7 +21,10 @@ _CONSTANT = ("controller", "request", "reconcile", "trace_id")  # fields that al
 
 
 class AttemptTransport(TransportWrapper):
-    """A `transport.Transport` whose requests are recorded, or answered, by the running attempt. Threads: any."""
+    """A `transport.Transport` whose requests go through the thread's running attempt at a reconcile, if there is one.
+
+    The attempt records the requests and their answers, or in a replay answers them itself. Threads: any.
+    """
 
     def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
         attempt = current_attempt()

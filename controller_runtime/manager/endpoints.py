@@ -136,7 +136,10 @@ def _of_metrics(manager: Manager, registries: Sequence[CollectorRegistry] | None
 
 
 def debug_answer(manager: Manager) -> Answer:
-    """Return the function that answers requests for paths below `/debug` about a manager."""
+    """Return a function that answers requests below `/debug`: the status page and reports about a manager.
+
+    Requests from other machines are refused with 403, because names of objects may be confidential.
+    """
 
     page = StatusPage(manager)
 

@@ -84,7 +84,7 @@ def observing(observe: Observe) -> Iterator[None]:
 
 
 def observed(manager: object, transport: Transport) -> Transport:
-    """Return the transport of a new manager, which reports its requests if `observing` is active."""
+    """Return the transport for a new manager; inside `observing`, one that reports each request to the observer."""
     return _ObservedTransport(transport, _observers[-1](manager)) if _observers else transport
 
 

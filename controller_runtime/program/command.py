@@ -96,6 +96,12 @@ def _command_of(setup: Setup, name: str) -> click.Command:
 def run_program(setup: Setup, origin: Origin | None, name: str, options: dict[str, Any]) -> int:
     """Run a program with the option values of `program_options` and `reload_option`, each already checked by click.
 
+    Args:
+        setup: The program's setup function.
+        origin: The source of `setup`, to import it again with `--reload`; None if that is impossible.
+        name: The program's name.
+        options: The values by the names of the options.
+
     Returns:
         The exit status.
 

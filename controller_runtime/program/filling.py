@@ -38,7 +38,7 @@ def fill(manager: Manager, setup: Setup, options: ProgramOptions, plan: ProgramP
 
 
 def choose_definitions(manager: Manager, *, embedded: bool, asked: bool, allow_breaking: bool = False) -> None:
-    """Let a manager install definitions if `asked`, or if the server is an embedded one.
+    """Let a manager install custom resource definitions (CRDs) if `asked`, or if its server is an embedded one.
 
     Args:
         manager: The manager, after `setup` and before it runs.

@@ -127,7 +127,10 @@ class BoundedProgram:
         return [asked._replace(verb=verb) for verb in verbs]
 
     def access_to(self, asked: AskedAccess) -> Access:
-        """Return the access that allows a request, with only the names and namespaces of the program itself."""
+        """Return the access that a role needs for a request.
+
+        The access is limited to the request's name and namespace only if the program itself determines these.
+        """
         if asked.path:
             return Access("", "", "", asked.verb, path=asked.path)
         plural = asked.resource.partition("/")[0]

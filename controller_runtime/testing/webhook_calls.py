@@ -116,9 +116,8 @@ class ClusterCaller:
         """Call a webhook of the manager directly, without encoding the review. See `Handing.hand`.
 
         Returns:
-            True if the webhook allows the write and says nothing else; False if `call` has to be used, as in a
-            simulation,
-            with faults, and with a test's own webhooks; otherwise the response.
+            True if the webhook allows the write without a patch or a warning; False if the review must be sent by
+            `call`, as in a simulation, with faults, or with a test's own webhooks; otherwise the response.
 
         Raises:
             Unreached: The webhook is not served, or does not answer within `timeout` seconds.

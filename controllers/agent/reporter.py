@@ -74,7 +74,7 @@ class NodeReporter(Reconciler):
     Attributes:
         registered: Set once the Node is registered; set from the start if the agent must not register it.
 
-    Threads: `run` from one, once.
+    Threads: call `run` once, from any thread.
     """
 
     name = "node-status"

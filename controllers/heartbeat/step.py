@@ -58,7 +58,8 @@ class Answer:
     """The result of a request, with its details.
 
     Attributes:
-        lease: The lease in the server's answer, if the reply is DONE.
+        reply: The result.
+        lease: The lease in the server's answer; None unless the reply is `Reply.DONE`.
         why: The error, for the log.
         retry_after: Seconds that the server asked the client to wait.
     """

@@ -51,7 +51,7 @@ class KubeletPods(Reconciler, Generic[P]):
         view: The class into which cached pods are decoded.
         workers: The most pods that are reconciled at the same time.
 
-    Threads: `run` from one, once.
+    Threads: call `run` once, from any thread.
     """
 
     name = "hollow-pods"

@@ -68,7 +68,7 @@ class HollowNodes(Reconciler):
         nodes: A running cache with at least the hollow nodes. Without it, a status that another client has changed is
             restored only by the next regular post.
 
-    Threads: `run` from one, once; `is_running`, `kill`, `pause` and `revive` from any.
+    Threads: call `run` once, from any thread; `is_running`, `kill`, `pause` and `revive` from any, at any time.
     """
 
     name = "hollow-nodes"

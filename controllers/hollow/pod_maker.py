@@ -63,7 +63,7 @@ class PodMaker:
         nodes: Number of hollow nodes.
         toleration_seconds: As for `hollow_pod`.
 
-    Threads: `run` from one, once.
+    Threads: call `run` once, from any thread.
     """
 
     name = "hollow-pods/maker"

@@ -96,7 +96,7 @@ class HollowPods(KubeletPods[HollowPod]):
         is_running: Returns whether there is a hollow node of that name whose kubelet runs.
         workers: The most pods that are reconciled at the same time.
 
-    Threads: `run` from one, once.
+    Threads: call `run` once, from any thread.
     """
 
     def __init__(self, manager: Manager, is_running: Callable[[str], bool], *, workers: int = WORKERS) -> None:

@@ -41,7 +41,7 @@ class _TaintedPodSpec(msgspec.Struct, gc=False, rename="camel"):
 
 
 class WrittenCondition(msgspec.Struct, gc=False):
-    """The fields of a condition that this controller writes, for the comparison with `EVICTED`."""
+    """The fields of a pod's condition that this controller writes; they are compared with those of `EVICTED`."""
 
     type: str = ""
     status: str = ""

@@ -24,7 +24,7 @@ class FixedNodes:
         manager: The manager, whose client registers the nodes.
         count: The number of nodes.
 
-    Threads: `run` from one, once; `is_running` from any.
+    Threads: call `run` once, from any thread; `is_running` from any, at any time.
     """
 
     name = "fixed-nodes"

@@ -25,7 +25,7 @@ class LivingPods(KubeletPods[LivingPod]):
         is_running: Returns whether the node of that name has a simulated kubelet that runs.
         workers: The most pods that are reconciled at the same time.
 
-    Threads: `run` from one, once.
+    Threads: call `run` once, from any thread.
     """
 
     def __init__(self, manager: Manager, is_running: Callable[[str], bool], *, workers: int = WORKERS) -> None:

@@ -40,7 +40,7 @@ class Meter:
     `current_meter`.
 
     Args:
-        most: The maximum number of steps.
+        most: The maximum number of steps; a step beyond it raises `OutOfSteps`.
 
     Threads: one.
     """

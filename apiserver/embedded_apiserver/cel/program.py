@@ -93,7 +93,7 @@ class CELProgram:
         return value
 
     def estimate(self) -> Range:
-        """Return the minimum and maximum cost of an evaluation, estimated from the sizes in the types."""
+        """Return the minimum and maximum cost of an evaluation, estimated from the maximum sizes that types declare."""
         return estimated(self._tree, self._variables)
 
 

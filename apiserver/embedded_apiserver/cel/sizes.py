@@ -30,7 +30,13 @@ class Entries(NamedTuple):
 
 
 class Local(NamedTuple):
-    """The path of a loop variable's value, and the range of its size, as far as they are known."""
+    """The facts about the value of a loop variable, from which the cost of a loop is estimated.
+
+    Attributes:
+        path: The place of the value; empty if unknown.
+        size: The range of the value's size; None if unknown.
+        entries: The sizes inside the value, if it is a list or map that the expression creates; otherwise None.
+    """
 
     path: Path
     size: Range | None

@@ -104,7 +104,7 @@ def _of_the_server(port: int) -> Iterator[Wanted]:
 
 
 def corrected(wanted: Wanted, found: dict[str, Any]) -> dict[str, Any] | None:
-    """Return an existing object with the required values in `wanted.fields`; None if it already has them."""
+    """Return a copy of `found` whose `wanted.fields` have the values of `wanted.obj`; None if `found` has them."""
     made = found
     for field in wanted.fields:
         made = _with_field(made, wanted.obj, field.split("."))

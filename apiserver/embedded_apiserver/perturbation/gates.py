@@ -80,7 +80,13 @@ class HeldWatch:
         return bool(self._held)
 
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
-        """Return the next lines, up to the gate's version while it is closed, and True if the watch ends after them."""
+        """Return the next lines, and True if the watch ends after them.
+
+        While the gate is closed, lines from `Gate.version` on are held back; once it is open, they come first.
+
+        Args:
+            limit: The most lines to return, apart from those that were held back.
+        """
         gate = self._gate
         if gate.is_open:
             gate.leave(self)

@@ -58,7 +58,7 @@ class Perturbing:
         return PerturbedHandler(host, server, inner, self.plan, self.restart, _say)
 
     def restart(self) -> None:
-        """Run the command until it ends, and print a message if it fails."""
+        """Run `command`, which restarts the client, and wait until it ends; print a message if it fails."""
         if not self.command:
             return
         try:

@@ -121,7 +121,10 @@ class Kubelet:
         return link
 
     def ports(self, pod: Object, request: HTTPRequest, on_ready: Callable[[], None] | None) -> Upgraded | None:
-        """Return a connection to ports of a pod; None if no container of the pod has a program.
+        """Return a connection that carries a client's data to ports that programs of the pod's containers serve.
+
+        Returns:
+            The connection; None if no container of the pod has a program.
 
         Raises:
             StatusError: The pod is not running, or the request is invalid.

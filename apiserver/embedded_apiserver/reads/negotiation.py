@@ -75,9 +75,9 @@ def without_tables(accept: str) -> str:
 
 
 def line_form_for(kind: Kind, accept: str, include: str, now: Now) -> LineForm:
-    """Return the `LineForm`, which encodes the events of a watch, by the `Accept` header; see `form_for`.
+    """Return the `LineForm` that encodes the events of a watch in a format that the `Accept` header asks for.
 
-    YAML is refused with 406, because it has no lines.
+    The arguments and errors are those of `form_for`. YAML is refused with 406, because it has no lines.
     """
     if accept in _PLAIN:
         return whole_view(kind)

@@ -58,14 +58,15 @@ def drafts_of(recorded: Mapping[str, Iterable[Mapping[str, Any]]]) -> Drafts:
 def provide_drafts(
     storage: Storage, collections: Iterable[str], drafts: Callable[[], Drafts], origin: Mapping[str, Any]
 ) -> None:
-    """Provide collections of a storage with the objects that the package has as data, recorded from a real API server.
+    """Let collections of a storage begin with objects that were recorded from a real API server.
 
-    They are created at the first use of their collection.
+    The objects of a collection are created when it is first used.
 
     Args:
         storage: The storage.
         collections: The names of the collections.
-        drafts: A function that returns the objects, called at the latest at the first use of a collection.
+        drafts: A function that returns the recorded objects by collection and key, called at the latest when a
+            collection is first used.
         origin: The metadata of the namespace `kube-system`, from which uids and creation times are derived. So they
             stay the same when a server restarts with the same data, and differ between servers.
     """

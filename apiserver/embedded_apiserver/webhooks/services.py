@@ -20,7 +20,7 @@ _SERVICES = "services"
 
 
 class WithServices:
-    """Calls webhooks by another caller; for a service that it does not know, raises the error of a real API server.
+    """Calls webhooks through `caller`; for a service unknown to `caller`, raises the error of a real API server.
 
     A real API server looks up the Service object itself, so its error tells whether the service is absent, has no
     cluster IP, lacks the port, or refuses the connection. The same error is derived here from the stored objects.

@@ -125,7 +125,7 @@ class Configured:
 
     @property
     def is_followed(self) -> bool:
-        """True if there is a hook, which may return another credential at any time."""
+        """True if the credential comes from the configuration's hook, which may return another one at any time."""
         return self._hook is not None
 
     @property

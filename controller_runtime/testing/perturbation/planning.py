@@ -48,11 +48,11 @@ a third one shows what the second does.
 
 
 def plan(run: Run, patterns: Sequence[str]) -> Planned:
-    """Return the plans of the given patterns for a test.
+    """Return the faults with which a test is to be run again, each at one point of its unperturbed run.
 
     Args:
         run: The record of the test's unperturbed run.
-        patterns: The patterns, of `PATTERNS`.
+        patterns: The patterns of faults to use, from `PATTERNS`.
     """
     possible, plans = 0, []
     makers = (("crash", _crashes), ("outside", _outside), ("missed", _missed), ("stale", _stale))

@@ -35,14 +35,14 @@ def judge(session: Session) -> Sequence[str]:
 
 
 def report(session: Session, name: str, test: str, options: Options, found: Sequence[str]) -> str:
-    """Return the text about a failure, and write the file that replays it.
+    """Return the text that `--perturb` shows for a failed run, and write the file for `--perturb-script`.
 
     Args:
         session: The run that failed.
-        name: The name of the run, used for the file.
-        test: The nodeid of the test, without the plan.
-        options: The options of the runs.
-        found: The complaints.
+        name: The name of the run, of which the file's name is made.
+        test: The pytest node id of the test, without the plan.
+        options: The options of the runs. With a `path`, that file is named and none is written.
+        found: The texts about the failures of the run.
     """
     assert session.plan is not None, "a calm run has no plan"
     assert session.baseline is not None, "nor has it runs to compare it with"

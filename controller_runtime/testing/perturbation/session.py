@@ -250,7 +250,9 @@ class Session:
         self.run.is_whole = self.run.is_whole and is_check
 
     def finish(self) -> None:
-        """Wait for the end of the run and record the state; if the test ended early, record only that.
+        """Wait until the run comes to rest, and record its requests and reads in `run`.
+
+        A test that ended early is recorded as such and not waited for.
 
         Raises:
             Hang: An unperturbed run never comes to rest.

@@ -11,7 +11,7 @@ from embedded_apiserver.perturbation import Name, name_of
 
 
 class States:
-    """Reads the states of one server. An object that has not changed since the beginning of the run is left out.
+    """Reads the state of one server: the objects that have been written since the beginning of a perturbation run.
 
     Args:
         server: The server.

@@ -36,7 +36,10 @@ def _finalizer(name: str, field: str) -> Iterator[Cause]:
 
 
 def namespace_status(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a Namespace's status: its phase must match its deletion."""
+    """Return the validation errors of an update of a Namespace's status.
+
+    The phase must be `Terminating` if the namespace has a `deletionTimestamp`, and otherwise `Active`.
+    """
     phase, ends = part(new, "status").get("phase", ""), "deletionTimestamp" in new["metadata"]
     if not ends and phase != "Active":
         yield invalid("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")

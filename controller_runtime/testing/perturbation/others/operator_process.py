@@ -35,7 +35,7 @@ class Look(NamedTuple):
 
     @property
     def end(self) -> str:
-        """A sentence about how the first process has ended by itself; empty if it has not."""
+        """A sentence with the first process's exit status or signal; empty if it has not ended by itself."""
         if self.status is None:
             return ""
         how = f"exit status {self.status}" if self.status >= 0 else f"signal {-self.status}"
