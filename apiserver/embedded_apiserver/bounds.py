@@ -144,7 +144,8 @@ def told(errors: Iterable[T], size: Any = len) -> Told[T]:
 
     Args:
         errors: The errors. Only as many as needed are read from the iterable.
-        size: A function that returns the length of an error, in characters.
+        size: A function that returns the length of an error, in characters. The lengths limit which errors are
+            returned (`MOST_SAID`) and how many are read (`MOST_READ`).
     """
     first: list[T] = []
     found = said = read = 0

@@ -57,8 +57,8 @@ class Pace:
         """Wait `delay` seconds, or until `stop` is set.
 
         After a lost connection the wait also ends when the server answers another client of this process, but not
-        before the initial delay of the backoff has passed. At most every second wait is shortened so. A server that
-        fails only this watch therefore gets at most twice the requests that the delays allow.
+        before the initial delay of the backoff has passed. After a wait that ended so, the next one has its full delay.
+        A server that fails only this watch therefore gets at most twice the requests that the delays allow.
 
         Args:
             error: The error because of which the caller waits.

@@ -115,7 +115,9 @@ class Portion:
 
 
 class Share:
-    """The share of one replica in a kind: the slots of the ring whose objects its caches keep.
+    """The share of one replica in the objects of a kind: the caches keep the objects of some slots of the ring.
+
+    A share has a `Portion` for each cache. `want` sets the slots.
 
     Args:
         host: The source of locks.

@@ -321,7 +321,9 @@ class Controller:
         return Why(self._running.intake.queue.turns_of(request), past)
 
     def prepare(self, informers: Informers) -> None:
-        """Make the informers of the collections, so that the caches fill before the controller is started."""
+        """Make the informers of the collections that the controller watches, so that their caches fill before it is
+        started.
+        """
         self._sources.prepare(informers)
 
     def start(

@@ -52,7 +52,7 @@ current_steps = _current.get
 
 
 def begin_steps() -> None:
-    """Start to record the steps of this thread or coroutine (its context)."""
+    """Start to record the reads and writes of a reconcile: those of this thread or coroutine (the current context)."""
     _current.set(Steps())
 
 

@@ -59,11 +59,11 @@ class Opened(NamedTuple):
 
 @attrs.frozen
 class Window:
-    """The reservations of one budget, and the further deletions that people allowed.
+    """The deletions that count for one budget at a time: reserved ones, and those allowed beyond it.
 
     Attributes:
         reserved: The reservations, in the order of time.
-        opened: The further deletions.
+        opened: The permissions for further deletions.
     """
 
     reserved: tuple[Reserved, ...] = ()

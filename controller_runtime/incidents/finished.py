@@ -113,13 +113,13 @@ class Finished(NamedTuple):
     def incident(
         self, anchor: Anchor, replaced: Callable[[bytes], bytes] = without_tokens, *, with_hidden: bool = False
     ) -> Incident:
-        """Return the record.
+        """Return the record of the reconcile in the form for files.
 
         Args:
             anchor: A reading of both clocks, from which the start time is computed.
             replaced: Replaces confidential values in texts by stand-ins, before the texts are shortened, which could
                 cut a value in two.
-            with_hidden: Whether it has the steps as well that are left out, for a look at their values.
+            with_hidden: True to include the steps in `Bounds.hidden`, whose confidential values may be needed.
         """
         attempt, source = self.attempt or RecordedAttempt(self.source), self.source
         bounds = attempt.bounds or Bounds(hides_all=False)

@@ -48,8 +48,8 @@ class Incidents:
     Attributes:
         folder: The folder for files of failed reconciles; None keeps records only in memory.
         memory: The most bytes of records in memory. Half is for the last reconciles (an eighth of it for those without
-            steps), a quarter for those that failed, took too long or caused themselves, a quarter for the slowest of
-            each controller.
+            steps), a quarter for those that failed, took too long, or again and again followed from their own writes, a
+            quarter for the slowest of each controller.
         confidential: Returns additional values that must not be recorded, of an object that a reconcile read or wrote.
             It is called at the end of each reconcile, so it must be quick and pure.
 

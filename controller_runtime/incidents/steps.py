@@ -112,7 +112,14 @@ def stream_step(bodies: Bodies, began: float, path: str) -> Stream:
 
 
 def sent_step(bodies: Bodies, began: float, request: HTTPRequest, answer: Answer) -> Sent:
-    """Return the recorded request with its answer."""
+    """Return the recorded request with its answer.
+
+    Args:
+        bodies: Shortens texts and replaces confidential values in them.
+        began: When the reconcile began, in monotonic seconds.
+        request: The request.
+        answer: The answer, or the error.
+    """
     response = answer.response
     body = without_tokens(response.body)
     known = raw_json(body)

@@ -214,8 +214,8 @@ class Manager:
         Args:
             resource: The collection, or the declared class of its objects.
             view: The class to decode into; None for the default class of the resource.
-            namespace: Only objects in this namespace. Empty: the manager's, or those of the kind's scope, or else all.
-            label_selector: Only objects whose labels match. Empty: that of the kind's scope, or else all.
+            namespace: Only objects in this namespace. Empty: as set by `scope_caches` or the manager, or else all.
+            label_selector: Only objects whose labels match. Empty: as set by `scope_caches`, or else all.
             field_selector: Only objects whose fields match. Empty: as for `label_selector`.
             any_version: Begin with any state that the server has in memory, which may be older than the state that this
                 program saw before a restart. It saves servers before Kubernetes 1.31 a list from etcd. The first call

@@ -67,7 +67,7 @@ class ProgramOptions:
 
     @property
     def is_watched(self) -> bool:
-        """Whether the objects of the program are displayed, so that they must be counted."""
+        """True if a view shows the program's objects (`live`, `plain` or `plot`), so that they must be counted."""
         return self.live or self.plain or self.plot is not None
 
 

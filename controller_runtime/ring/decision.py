@@ -188,9 +188,9 @@ def is_older(me: Claim, ring_uid: str, uid: str, ring: Assignment | None) -> boo
 def publishes(own: Sighting, ring: Assignment | None, others: Iterable[Sighting], now: float) -> bool:
     """Return whether this member publishes: it is the first by name of the ready members with a valid claim.
 
-    Only members with the division of the published assignment are considered. If this member has another division, or
-    there is no assignment, members of all divisions are considered: only those that wait for no other division are
-    ready then.
+    A claim is valid until its lease expires. A ready member works, is not leaving, and waits for no other division. For
+    divisions see `in_the_way`. If this member has the division of the published assignment, only members of that
+    division are considered, else those of all divisions.
 
     For a while two members may both publish. That does no harm: an assignment is written only over the version that was
     read, so the second write fails.

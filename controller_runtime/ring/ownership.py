@@ -44,7 +44,7 @@ class Turn:
         self.unsure_until = 0.0
 
     def is_of(self, ownership: Ownership) -> bool:
-        """Return whether `ownership` granted this turn, rather than another ring's."""
+        """Return whether this turn is of `ownership`, and not of the `Ownership` of another ring."""
         return self._ownership is ownership
 
     def __enter__(self) -> None:

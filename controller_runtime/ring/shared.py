@@ -21,7 +21,7 @@ log = get_logger(__name__)
 
 
 class Slots(Protocol):
-    """The part of a ring that a shared reconciler uses."""
+    """The part of a ring that the reconciler in this module uses: the slots of requests, and those that are owned."""
 
     @property
     def ownership(self) -> Ownership:

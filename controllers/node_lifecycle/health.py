@@ -95,8 +95,14 @@ def first_seen(node: MonitoredNodeView, renewed: datetime | None, now: float, ag
 def status_seen(health: Health, node: MonitoredNodeView, renewed: datetime | None, now: float) -> Health:
     """Return the health of a node after its current status was seen.
 
-    After a heartbeat in the status, the next renewal must exceed the lease's current renewal time, `renewed`. So
-    renewals of a node whose clock was set back count again.
+    A heartbeat in the status is a sign of life. After it the next renewal of the lease must be later than the current
+    one, `renewed`, rather than the latest: so renewals of a node whose clock was set back count again.
+
+    Args:
+        health: The health so far.
+        node: The current node.
+        renewed: The renewal time of its lease, if there is one.
+        now: The time in monotonic seconds.
     """
     before, ready = health.ready, node.ready
     if ready == before:

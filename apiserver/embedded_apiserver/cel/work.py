@@ -72,7 +72,7 @@ def joining(meter: Meter, arguments: Sequence[Value]) -> None:
 
 
 def searching(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count the steps of searching a text for the first occurrence of another text."""
+    """Charge the meter for searching the text `arguments[0]` for the first occurrence of `arguments[1]`."""
     meter.spend(_search(arguments[0], arguments[1]))
 
 
@@ -95,7 +95,7 @@ def replacing(meter: Meter, arguments: Sequence[Value]) -> None:
 
 
 def splitting(meter: Meter, arguments: Sequence[Value]) -> None:
-    """Count the steps of splitting a text."""
+    """Charge the meter for splitting the text `arguments[0]` at each separator `arguments[1]`."""
     text, separator = arguments[:2]
     meter.spend(_search(text, separator) + _bytes(text) // 8)
     meter.spend(_PER_PIECE * (text.count(separator) if separator else len(text)))

@@ -44,7 +44,7 @@ def isolated(old: Object, new: Object, subresource: str) -> Object:
 
 
 def warned(of: Callable[[Object], Iterable[str]]) -> Warnings:
-    """Return a function with the warnings of a kind that depend only on the new object."""
+    """Return a function for `Policy.warnings` that calls `of` with the new object and ignores the old one."""
     return lambda obj, old: of(obj)
 
 

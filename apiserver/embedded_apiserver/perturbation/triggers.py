@@ -36,11 +36,11 @@ class AtChange:
 
     Attributes:
         resource: The resource.
-        name: The object, as text; empty for any object.
+        name: The object, as the text of a `Name`; empty for any object.
         occurrence: The number of the change among those of the object, or of the resource if `name` is empty, from 1.
         is_missed: True if the watches end with 410 at the object's next change, so that the client never sees this one.
-        is_far: True if the object's next change belongs to a later step of the test. The test must not wait for rest
-            before that step, because the stalled client cannot act.
+        is_far: True if the object's next change belongs to a later step of the test. Before that step the test must not
+            wait until nothing changes any more, because the stalled client cannot finish its work.
     """
 
     resource: str

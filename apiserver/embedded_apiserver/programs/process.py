@@ -57,7 +57,10 @@ class Life:
 
 
 class Inlet(io.RawIOBase):
-    """The input of a process: bytes from the client. Threads: the process's for reading, any for `feed`."""
+    """The standard input of an emulated process in a pod: bytes from the client.
+
+    Threads: those of the process's program for reading; any for `feed` and `end`.
+    """
 
     def __init__(self, link: Link, life: Life) -> None:
         super().__init__()

@@ -39,7 +39,8 @@ def headers_of(request: web.BaseRequest) -> dict[str, str]:
 def body_at_hand(request: web.BaseRequest) -> bytes | None:
     """Return the body if it is empty or has already arrived; None if it is still arriving.
 
-    A client that sends the header `Expect` waits for a response before it sends the body.
+    With the header `Expect` the result is None, unless the body is empty: the client may wait for an interim response
+    (100) before it sends the body.
     """
     content = request.content
     if content.at_eof():

@@ -31,7 +31,7 @@ class MatchedRequests:
     Attributes:
         verbs: The Kubernetes verbs.
         resource: The plural with or without the group, and after a slash the subresource; `*` for all.
-        name: The name of the object; None to match any name, or none.
+        name: The name of the object; None to match requests with any name, and those without one, such as lists.
     """
 
     verbs: tuple[str, ...]

@@ -45,6 +45,6 @@ def _names_it(path: Path) -> bool:
 
 def paths_of(arguments: list[str], folder: Path) -> list[Path]:
     """Return the files and folders in the command line arguments of pytest, without the parts that select tests in a
-    file.
+    file (`::test_a`). Relative paths begin at `folder`, in which pytest was started.
     """
     return [folder / each.partition("::")[0] for each in arguments]

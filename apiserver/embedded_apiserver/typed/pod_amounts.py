@@ -22,8 +22,9 @@ def amounts(quantities: Mapping[str, str]) -> Amounts:
 def of_containers(spec: Object, side: str) -> Amounts:
     """Return the total `requests` or `limits` (`side`) of all containers of a pod, by resource name.
 
-    The amounts of containers, which run at the same time, are added. Of the init containers, which run one after
-    another, the largest amount counts. Restartable init containers (sidecars) count in both.
+    The total is the larger of two amounts: the sum of the containers, which run at the same time, and the largest
+    init container, since these run one after another. Restartable init containers (sidecars) are added to the sum, and
+    to each later init container.
     """
     running: Amounts = {}
     for container in spec.get("containers") or ():

@@ -49,7 +49,11 @@ class Fault(NamedTuple):
 
 
 class AddressVerdict(enum.Enum):
-    """The result of a check that requires no repair: the object is correct, or may be repaired only later."""
+    """The result of a check after which nothing is repaired now.
+
+    `RIGHT`: the object is correct. `WAITS`: it may be wrong, but another request may be about to correct it, so it is
+    checked again later.
+    """
 
     RIGHT = enum.auto()
     WAITS = enum.auto()

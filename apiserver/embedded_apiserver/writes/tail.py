@@ -131,10 +131,16 @@ class Tail:
         *,
         is_untidy: bool = False,
     ) -> bytes | None:
-        """Store a new object under the name in the request's path and return its JSON; None if the name is taken.
+        """Store a new object and return its JSON; None if the name is taken. For a PUT or an apply to a name without
+        an object; `add` is for a POST.
 
-        `entries` are the `managedFields` of an applied object; None for other objects. For `is_untidy` see
-        `Stored.is_untidy`.
+        Args:
+            route: The kind, the namespace and the name in the request's path.
+            obj: The object.
+            writer: The field manager that owns the object's fields.
+            asked: The user and the options of the request.
+            entries: The `managedFields` of an applied object; None for other objects.
+            is_untidy: See `Stored.is_untidy`.
         """
         kind, new = route.kind, unversioned(obj)
         self._check_kind(kind, obj)

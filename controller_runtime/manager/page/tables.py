@@ -122,7 +122,9 @@ def _shortened(cell: Cell) -> Cell:
 
 
 def seconds(value: float) -> str:
-    """Return a duration in seconds as text for people: three digits below a minute, then minutes, hours and days."""
+    """Return a duration in seconds as text for people: milliseconds, seconds, minutes, hours or days, rounded to three
+    significant digits, such as `1.25 s`. A negative one is a time to come: `in 1.25 s`.
+    """
     if value < 0:
         return f"in {seconds(-value)}"
     if value < 1:

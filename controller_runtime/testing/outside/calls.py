@@ -71,7 +71,9 @@ class Watched(Protocol):
 
     @property
     def is_awaited(self) -> bool:
-        """True while a call is under way that has a fault, or is carried out late, even if its caller has given up."""
+        """True while a call with a fault is under way, or a late one is still to be carried out, even if its caller has
+        given up.
+        """
 
     def present(self) -> Snapshot:
         """Return a snapshot of the present state of the fake, as JSON values by name."""

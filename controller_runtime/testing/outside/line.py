@@ -76,7 +76,9 @@ class Line:
 
     @property
     def is_awaited(self) -> bool:
-        """True while a call is under way that has a fault, or is carried out late, even if its caller has given up."""
+        """True while a call with a fault is under way, or a late one is still to be carried out, even if its caller has
+        given up.
+        """
         return bool(self._late) or self._astray > 0
 
     def begin_again(self) -> None:

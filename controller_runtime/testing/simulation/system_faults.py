@@ -129,7 +129,7 @@ def script_from_json(text: str) -> Script:
 
 
 class SystemFaults(Protocol):
-    """The source of the faults of a run."""
+    """Chooses the faults of one run of a simulated system: those at a given time, and those of single calls."""
 
     timed: Script
     """The faults that happen at a given time, in order."""

@@ -115,7 +115,12 @@ def new_list(factor: float, size: int) -> int:
 
 
 def new_list_estimate(factor: float, size: Range) -> CallEstimate:
-    """Return the estimated cost of a call that creates a list, and the size of the list."""
+    """Return the estimated cost of a call that creates a list, and the size of the list.
+
+    Args:
+        factor: The cost for each element.
+        size: The least and the greatest number of elements.
+    """
     return CallEstimate(size.scaled(factor).plus(exactly(1 + NEW_LIST)), size)
 
 

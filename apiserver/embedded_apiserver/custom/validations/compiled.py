@@ -89,7 +89,9 @@ class RuleNode:
 
 @functools.lru_cache(_DEFINITIONS)
 def rules_of_definition(definition: Definition) -> RuleNode | None:
-    """Return the compiled rules of one version of a definition; None if it has no rules."""
+    """Return the compiled validation rules of a definition, which is one version of a custom resource; None if it has
+    no rules.
+    """
     with compiled_again():
         return rule_node(definition.structure, is_root=True)
 

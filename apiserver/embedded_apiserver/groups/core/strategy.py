@@ -24,8 +24,9 @@ def new_namespace(obj: Object) -> Object:
 
 
 def isolated_namespace(old: Object, new: Object, subresource: str) -> Object:
-    """Return a sent Namespace with the finalizers of the stored one, which only the subresource `finalize` may
-    change.
+    """Return a sent Namespace with those parts of the stored one that a write to `subresource` must not change.
+
+    Only a write to `finalize` may change the `spec`, which has the finalizers (`spec.finalizers`).
     """
     if subresource == "finalize":
         return _labelled(with_status_of(old, new))

@@ -24,10 +24,15 @@ Rule = Callable[[Any, str], Iterable[Cause]]
 
 
 def each_of(given: Sequence[Any], most: int, rule: Rule, field: str, key: str | None = None) -> Iterator[Cause]:
-    """Return the validation errors of a list, with `rule` for each element, and of duplicates.
+    """Return the validation errors of a list: of its length, of each element, and of duplicates.
 
-    `most` is the maximum length. Elements are duplicates if they have the same field `key`, or without `key` if they
-    are equal.
+    Args:
+        given: The list.
+        most: The maximum length.
+        rule: A function that returns the errors of an element, from the element and its path.
+        field: The path of the list.
+        key: Elements are duplicates if this field of them is equal; if empty, if they are equal themselves. None allows
+            duplicates.
     """
     if len(given) > most:
         yield too_many(field, len(given), most)

@@ -17,7 +17,7 @@ _UNSAFE_TOKENS = (
 
 
 def new_volume(obj: Object) -> Object:
-    """Return a new PersistentVolume whose status has the time of the last change of its phase."""
+    """Return a new PersistentVolume with its creation time as `status.lastPhaseTransitionTime`."""
     return {**obj, "status": {**obj["status"], _CHANGED: obj["metadata"]["creationTimestamp"]}}
 
 

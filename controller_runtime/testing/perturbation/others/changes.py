@@ -131,7 +131,9 @@ class Changes:
             return self._counts[trigger.name] <= trigger.occurrence and not self.is_over
 
     def show_past(self, trigger: AtRest) -> None:
-        """Show the operator an old state of a resource, until `open` is called."""
+        """Show the operator an old state of `trigger.resource`, after its first `trigger.changes` changes, until `open`
+        is called.
+        """
         of_it = [each for each in self._run.landed if each.name.resource == trigger.resource][: trigger.changes]
         version = self.states.first + (of_it[-1].version if of_it else 0)
         self._seen.past = Past(trigger.resource, version)

@@ -101,7 +101,8 @@ def perturb(
     budget: float, account: str | None, replay: Path | None, lists: bool, only: Sequence[str], jobs: int,
     baseline: Path | None, update_baseline: bool, junit: Path | None, json: Path | None,
 ) -> None:  # fmt: skip
-    """Run COMMAND, an operator in any language, against an embedded API server, once calm and once for each plan.
+    """Run COMMAND, an operator in any language, against an embedded API server: first undisturbed (calm runs), and
+    then once for each plan, which is one disturbance at one moment.
 
     It finds the server by KUBECONFIG, or by {kubeconfig} in its arguments. Exit status 1 says that a plan failed, and
     2 that the input is wrong or the operator does not do its work undisturbed.

@@ -150,12 +150,14 @@ class Outsides:
 
     @property
     def is_awaited(self) -> bool:
-        """True while a call is under way that has a fault, or is carried out late, even if its caller has given up."""
+        """True while a call with a fault is under way, or a late one is still to be carried out, even if its caller has
+        given up.
+        """
         return any(each.astray for each in self._lines)
 
     def present(self) -> State:
-        """Return the present states of the services, keyed as objects are, with the service's name as the
-        collection.
+        """Return the present values of the services, with the keys `Name(service, key)`: the name of the service, and
+        the key of the value in it.
         """
         for each in self._lines:
             each.notice(0)
