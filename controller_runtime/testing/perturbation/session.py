@@ -174,9 +174,7 @@ class Session:
             self.run.prelude = len(self.run.story)
 
     def story(self, inner: Transport) -> Transport:
-        """Return a transport for the test's client that records writes as actions of the test and passes requests to
-        `inner`.
-        """
+        """Return a transport that sends by `inner`, and records the writes of the client as actions of the test."""
         return StoryTransport(inner, self.tell)
 
     def refuse(self, reason: str) -> None:
