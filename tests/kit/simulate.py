@@ -12,18 +12,12 @@ from typing import NamedTuple, Protocol
 
 import click
 
-from controller_runtime.testing.simulation.shrinking import shrunk
-from controller_runtime.testing.simulation.system_faults import (
-    PROFILES,
-    Profile,
-    Script,
-    SystemFault,
-    script_from_json,
-    script_to_json,
-)
+from controller_runtime.testing.simulation.system_faults import Script, SystemFault
 from kit.fault_runs import caches, ring, ring_faults
+from kit.fault_runs.drawing import PROFILES, Profile, script_from_json, script_to_json
 from kit.fault_runs.outcome import Outcome
 from kit.fault_runs.replicas import run
+from kit.fault_runs.shrinking import shrunk
 
 
 class Run(Protocol):

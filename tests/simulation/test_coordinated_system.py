@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
+from kit.fault_runs.drawing import PROFILES
 from kit.simulation import coordinated_run
 from kit.simulation.coordinated_run import run
 
@@ -17,7 +18,7 @@ from apimachinery.objects import ObjectKey
 from controller_runtime.election import elector
 from controller_runtime.election.candidate import LeaseCandidate
 from controller_runtime.election.decision import Action, HeldLease, Sighting, decide_coordinated
-from controller_runtime.testing.simulation.system_faults import PROFILES, FaultKind, SystemFault
+from controller_runtime.testing.simulation.system_faults import FaultKind, SystemFault
 from controllers.election import next_action
 from controllers.election.lease_candidate_election import LeaseCandidateElection
 from controllers.election.next_action import Lease

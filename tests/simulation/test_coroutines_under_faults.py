@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import pytest
+from kit.fault_runs.drawing import PROFILES
 from kit.fault_runs.replicas import run
 from kit.simulation.async_work import Witness, async_work
 
-from controller_runtime.testing.simulation.system_faults import PROFILES, FaultKind, SystemFault
+from controller_runtime.testing.simulation.system_faults import FaultKind, SystemFault
 
 pytestmark = pytest.mark.once
 

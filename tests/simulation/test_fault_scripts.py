@@ -6,19 +6,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.fault_runs.drawing import PROFILES, DrawnFaults, script_from_json, script_to_json
+from kit.fault_runs.shrinking import shrunk
 
-from controller_runtime.testing.simulation.shrinking import shrunk
-from controller_runtime.testing.simulation.system_faults import (
-    CALLS,
-    PROFILES,
-    DrawnFaults,
-    FaultKind,
-    Script,
-    ScriptedFaults,
-    SystemFault,
-    script_from_json,
-    script_to_json,
-)
+from controller_runtime.testing.simulation.system_faults import CALLS, FaultKind, Script, ScriptedFaults, SystemFault
 
 pytestmark = pytest.mark.once
 

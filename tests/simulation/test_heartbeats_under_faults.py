@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from kit.fault_runs.drawing import script_to_json
 from kit.simulation import heartbeat_faults, planted_heartbeats
 from kit.simulation.heartbeat_faults import run
 
-from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault, script_to_json
+from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault
 from controllers.heartbeat import lease_heartbeat
 
 pytestmark = pytest.mark.once

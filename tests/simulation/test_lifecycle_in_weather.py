@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from kit.fault_runs.drawing import script_to_json
 from kit.simulation import planted_lifecycle
 from kit.simulation.lifecycle_run import CONTROLLERS, KUBELETS, NAMES, SERVER, run
 
-from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault, script_to_json
+from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault
 from controllers.node_lifecycle import monitor, node_lifecycle
 from controllers.node_lifecycle.monitor import Monitor
 from controllers.node_lifecycle.node_lifecycle import NodeLifecycle

@@ -13,6 +13,7 @@ import sys
 
 import pytest
 from kit.fault_runs import replicas as system
+from kit.fault_runs.drawing import PROFILES
 from kit.fault_runs.outcome import Outcome
 from kit.fault_runs.replicas import run
 from kit.simulate import smallest
@@ -24,7 +25,7 @@ from controller_runtime.testing.faults import Delayed, FaultyTransport
 from controller_runtime.testing.simulation import SimulatedHost
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
-from controller_runtime.testing.simulation.system_faults import PROFILES, FaultKind, Script, SystemFault
+from controller_runtime.testing.simulation.system_faults import FaultKind, Script, SystemFault
 
 pytestmark = pytest.mark.once
 

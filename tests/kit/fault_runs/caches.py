@@ -25,17 +25,11 @@ from controller_runtime.client.decoding import Decoding
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
-from controller_runtime.testing.simulation.system_faults import (
-    DrawnFaults,
-    FaultKind,
-    Profile,
-    ScriptedFaults,
-    SystemFault,
-    SystemFaults,
-)
+from controller_runtime.testing.simulation.system_faults import FaultKind, ScriptedFaults, SystemFault, SystemFaults
 from embedded_apiserver import APIServer, History
 from kit.fault_runs.body_reads import BodyReads, drawn
 from kit.fault_runs.compressing import compress
+from kit.fault_runs.drawing import DrawnFaults, Profile
 from kit.fault_runs.environment import Course
 from kit.fault_runs.invariants import Violated
 from kit.fault_runs.ledger import Ledger

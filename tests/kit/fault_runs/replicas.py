@@ -15,17 +15,11 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
-from controller_runtime.testing.simulation.system_faults import (
-    PROFILES,
-    DrawnFaults,
-    FaultKind,
-    ScriptedFaults,
-    SystemFault,
-    SystemFaults,
-)
+from controller_runtime.testing.simulation.system_faults import FaultKind, ScriptedFaults, SystemFault, SystemFaults
 from embedded_apiserver import APIServer, History
 from kit.fault_runs.compressing import compress, is_chosen
 from kit.fault_runs.disk import Disk
+from kit.fault_runs.drawing import PROFILES, DrawnFaults
 from kit.fault_runs.environment import Course, ServerProcess
 from kit.fault_runs.invariants import Invariants
 from kit.fault_runs.outcome import Outcome, observe
@@ -59,7 +53,7 @@ def run(
 
     Args:
         seed: Determines latencies, drifts, the schedule, and without a script the faults.
-        profile: The name of the profile in `system_faults.PROFILES` that faults are drawn from.
+        profile: The name of the profile in `drawing.PROFILES` that faults are drawn from.
         script: The faults, instead of drawn ones.
         work: Makes the controllers, which must do what the one of `do_what_is_wanted` does.
     """

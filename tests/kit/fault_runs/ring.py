@@ -24,13 +24,13 @@ from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
 from controller_runtime.testing.simulation.system_faults import (
     CALLS,
-    DrawnFaults,
     FaultKind,
     ScriptedFaults,
     SystemFault,
     SystemFaults,
 )
 from embedded_apiserver import APIServer
+from kit.fault_runs.drawing import DrawnFaults
 from kit.fault_runs.environment import TURN, Course, ServerProcess
 from kit.fault_runs.outcome import Outcome, observe
 from kit.fault_runs.replica import Replica

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import attrs
 
-from controller_runtime.testing.simulation.system_faults import CALLS, FaultKind, Profile, Script, SystemFault
+from controller_runtime.testing.simulation.system_faults import CALLS, FaultKind, Script, SystemFault
+from kit.fault_runs.drawing import Profile
 from kit.fault_runs.ring_program import CONFIG
 
 MEMBERS = ("r0", "r1", "r2")

@@ -17,18 +17,12 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
-from controller_runtime.testing.simulation.system_faults import (
-    PROFILES,
-    DrawnFaults,
-    FaultKind,
-    ScriptedFaults,
-    SystemFault,
-    SystemFaults,
-)
+from controller_runtime.testing.simulation.system_faults import FaultKind, ScriptedFaults, SystemFault, SystemFaults
 from controllers.election.lease_candidate_election import lease_candidate_election
 from controllers.expiry.lease_candidate_gc import lease_candidate_gc
 from embedded_apiserver.server import APIServer
 from kit.fault_runs.disk import Disk
+from kit.fault_runs.drawing import PROFILES, DrawnFaults
 from kit.fault_runs.environment import TURN, Course, ServerProcess
 from kit.fault_runs.invariants import Violated
 from kit.fault_runs.outcome import Outcome, observe

@@ -11,18 +11,12 @@ from controller_runtime.client.client import Client
 from controller_runtime.testing.simulation import Simulation
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
-from controller_runtime.testing.simulation.system_faults import (
-    DrawnFaults,
-    FaultKind,
-    Profile,
-    ScriptedFaults,
-    SystemFault,
-    SystemFaults,
-)
+from controller_runtime.testing.simulation.system_faults import FaultKind, ScriptedFaults, SystemFault, SystemFaults
 from controllers.heartbeat.node_lease import RENEW_INTERVAL, REQUEST_TIMEOUT
 from controllers.hollow.nodes import RETRY, HollowNodes
 from embedded_apiserver.server import APIServer
 from kit.fault_runs.disk import Disk
+from kit.fault_runs.drawing import DrawnFaults, Profile
 from kit.fault_runs.environment import TURN, Course
 from kit.fault_runs.invariants import Violated
 from kit.fault_runs.outcome import Outcome, observe

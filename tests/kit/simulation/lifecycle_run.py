@@ -15,14 +15,7 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.simulation.network import Network
 from controller_runtime.testing.simulation.network_transport import NetworkTransport
-from controller_runtime.testing.simulation.system_faults import (
-    DrawnFaults,
-    FaultKind,
-    Profile,
-    ScriptedFaults,
-    SystemFault,
-    SystemFaults,
-)
+from controller_runtime.testing.simulation.system_faults import FaultKind, ScriptedFaults, SystemFault, SystemFaults
 from controllers.hollow.node import node_name
 from controllers.hollow.nodes import HollowNodes
 from controllers.hollow.pod_maker import PodMaker
@@ -35,6 +28,7 @@ from controllers.node_lifecycle.zones import ZonePolicy
 from controllers.taint_eviction.taint_eviction import taint_eviction
 from embedded_apiserver.server import APIServer
 from kit.fault_runs.disk import Disk
+from kit.fault_runs.drawing import DrawnFaults, Profile
 from kit.fault_runs.environment import Course, ServerProcess
 from kit.fault_runs.invariants import Violated
 from kit.fault_runs.outcome import Outcome, observe
