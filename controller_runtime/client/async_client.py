@@ -184,8 +184,8 @@ class AsyncClient:
     ) -> Any:
         """Wait until `until` is true for an object, and return the object; see `Client.wait`.
 
-        The wait occupies a thread, on which `until` is called. If the coroutine is cancelled, the wait goes on there
-        for the rest of its time, and its result is ignored.
+        The wait occupies a thread, on which `until` is called. If the coroutine is cancelled, the wait goes on there,
+        at most for the rest of its time, and its result is ignored.
         """
         return await self._calls.read(
             lambda: self._client.wait(resource, key, *given(view), until=until, within=within)
@@ -234,7 +234,7 @@ class AsyncClient:
     ) -> CommandResult:
         """Run a command in a container, and return its result; see `Client.exec`.
 
-        A cancelled coroutine waits for its end.
+        If the coroutine is cancelled, it waits for the end of the command, as for the answer to a write.
         """
         return await self._calls.run(
             lambda: self._client.exec(

@@ -78,7 +78,7 @@ def encoded(value: Any) -> bytes:
 
 
 def mapping_of(body: Body) -> dict[str, Any]:
-    """Return an object as a dict, with the API's field names as keys. The dict is new; its values are not copied.
+    """Return an object as a dict, with the API's field names as keys. The dict is new; its values may be the object's.
 
     Raises:
         TypeError: `body` is not an object.

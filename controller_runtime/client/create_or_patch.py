@@ -55,8 +55,8 @@ def create_or_patch(client: Client, resource: Kind[Any], key: ObjectKey, mutate:
         client: Reads and writes.
         resource: The object's resource, or its declared class.
         key: The object's name and namespace.
-        mutate: Edits the object as a dict, in place; if the object does not exist, the dict has only its kind, name and
-            namespace.
+        mutate: Edits the object as a dict, in place; if the object does not exist, the dict has only its apiVersion,
+            kind, name and namespace.
 
     Raises:
         ValueError: `mutate` gave the object another name or namespace.

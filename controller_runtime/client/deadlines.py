@@ -45,7 +45,7 @@ class DeadlineTransport(TransportWrapper):
 
 
 def limit_of(transport: Transport, request: HTTPRequest) -> float | None:
-    """Return the earliest deadline that `DeadlineTransport`s around `transport` set for `request`, or None.
+    """Return the earliest deadline that `transport`, or a transport inside it, sets for `request`, or None.
 
     The deadline is in monotonic seconds. Readers of a stream need it: once a stream is open, its transport no longer
     bounds it.

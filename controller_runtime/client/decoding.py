@@ -166,7 +166,7 @@ class Decoding:
         self._prefixes = self._prefix, f"{{{version}{kind}".encode()
 
     def event(self, line: bytes) -> WatchEvent | Undecodable:
-        """Return the event in one line of a watch, or an `Undecodable` if its object cannot be read.
+        """Return the event in one line of a watch, or an `Undecodable` if it cannot be read.
 
         Raises:
             APIError: The line is an ERROR event.

@@ -106,7 +106,7 @@ def discovered(fetch: Fetch) -> Discovered:
     """Return all resources of the server.
 
     Raises:
-        DecodeError: An answer is not a discovery document, or names more than `MOST_GROUP_VERSIONS`.
+        DecodeError: An answer is not a discovery document, or is a classic one with more than `MOST_GROUP_VERSIONS`.
         Exception: `fetch` raised it for `/api` or `/apis`.
     """
     found: list[FoundResource] = []

@@ -17,6 +17,8 @@ def kubeconfig_transport(
 ) -> HTTPTransport:
     """Return the transport to the cluster that a kubeconfig describes; see `Manager.from_kubeconfig`.
 
+    In a pod, with neither `path` nor `context`, it is the transport to the pod's cluster.
+
     Args:
         host: The source of time, threads and locks.
         path: The kubeconfig; None for the default one.

@@ -94,7 +94,7 @@ class Paging:
         self._empty = 0
 
     def pause_after(self, page: Page) -> float:
-        """Return the seconds to wait after `page` before the next page is requested.
+        """Return the seconds that must pass between the request of `page` and that of the next page.
 
         Raises:
             DecodeError: The list does not end (a page has the continue token that it was requested with, or only

@@ -8,7 +8,7 @@ from apimachinery.stop import Stop
 
 
 class ServerReachable:
-    """Wakes threads that wait for a lost server, as soon as the server answers any request of this process.
+    """Wakes threads that wait for a lost server, as soon as `answered` reports its answer to another request.
 
     Only an answer that comes during a wait counts: an earlier one proves nothing about now.
 

@@ -271,8 +271,8 @@ class ClientReads:
         """Wait until `until` is true for an object, and return the object as `get` does.
 
         Only this object is watched; if the server does not allow that, it is read once a second. So a role needs `list`
-        and `watch` of this name, or `get`. Transient failures, such as a lost connection, are retried. The timeout of
-        this client applies to each request, its deadline, or that of a reconcile or a leadership, to the whole wait.
+        and `watch` of this name, or `get`. Transient failures, such as a lost connection, are retried. Each request has
+        this client's timeout. Its deadline, a reconcile's or a leadership's ends the wait, with the error of a request.
 
         Args:
             resource: The object's resource.

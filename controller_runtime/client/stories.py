@@ -12,7 +12,7 @@ from controller_runtime.core.story import Steps, current_steps
 class ReconcileStoryTransport(TransportWrapper):
     """A `transport.Transport` that adds method, path and status of each request to the steps of the running reconcile.
 
-    Bodies are not recorded.
+    If a request raised an error, the name of its class replaces the status. Bodies are not recorded.
 
     Args:
         inner: Carries the requests.

@@ -60,8 +60,9 @@ class Controller:
             one group delay those of others no longer than `WorkQueue` states. The function must be pure and quick.
             None: requests are taken in the order in which they became due.
         may_wake_itself: Allow a long series of reconciles that only the controller's own writes cause. Without it such
-            a series is logged as a warning, and fails a test. Meant for work in many small steps that ends by itself,
-            and for programs that simulate several components, such as a workload and the kubelet.
+            a series is logged as a warning, and fails a test. With it, the writes count as written by others. Meant for
+            work in many small steps that ends by itself, and for programs that simulate several components, such as a
+            workload and the kubelet.
         warm_up: Attach the sources before this replica leads, so that the queue of a new leader is filled and it
             reconciles at once. Mappers, predicates, callbacks of `follow` and functions of `every` then run on each
             replica, so they must not write to the server.
@@ -176,7 +177,8 @@ class Controller:
         Args:
             seconds: The period.
             requests: Returns the requests: `lister.keys` for all objects, or a function that returns a single key for
-                work as a whole. It runs on a separate thread; if it raises, it is called again after a shorter delay.
+                work as a whole. It runs on a separate thread; if it raises, it is called again after a growing delay,
+                at most the period.
             jitter: Each period is stretched by a random part of this (0.1: by up to a tenth), so that processes started
                 together do not stay in step.
 
@@ -260,7 +262,7 @@ class Controller:
             requests: The channel with the requests of slots that this replica takes over.
 
         Raises:
-            UsageError: The controller was started, is shared already, or reconciles by coroutines.
+            UsageError: The controller was attached or started, is shared already, or reconciles by coroutines.
         """
         plain(f"{self.name}: share", shared)
         # Its workers, which a warm-up makes before they are started, keep the reconciler that they were made with.
@@ -296,7 +298,7 @@ class Controller:
         return len(self._running.intake.queue) if self._running else 0
 
     def counters(self) -> tuple[ReconcileCounters, QueueCounters] | None:
-        """Return the metrics of the reconciles and of the queue; None before the controller is started."""
+        """Return the metrics of the reconciles and of the queue; None before the controller is attached or started."""
         return (self._running.workers.counters(), self._running.intake.queue.counters()) if self._running else None
 
     @property
@@ -305,15 +307,15 @@ class Controller:
         return self._reconciler
 
     def trouble(self) -> Trouble | None:
-        """Return the records of objects for which this controller fails; None before the controller is started."""
+        """Return the records of objects for which this controller fails; None before it is attached or started."""
         return Trouble(self._running.intake.fallible, self._running.unreadable) if self._running else None
 
     def turns(self, limit: int) -> list[Turn[Request]]:
-        """Return the requests being reconciled and up to `limit` queued ones, as copies of their `Turn`s."""
+        """Return copies of the `Turn`s of all requests being reconciled and of up to `limit` others, delayed or not."""
         return self._running.intake.queue.turns(limit) if self._running else []
 
     def why(self, request: Request) -> Why | None:
-        """Return why `request` is reconciled, now and in the past; None before the controller is started."""
+        """Return why `request` is reconciled, now and in the past; None before the controller is attached."""
         if self._running is None:
             return None
         last = self._running.workers.last()
@@ -365,6 +367,8 @@ class Controller:
         observers: Observers = NOBODY,
     ) -> Running:
         """Attach the sources, wait until their initial lists are in the queue, and return the running parts.
+
+        The arguments are those of `start`.
 
         Raises:
             UsageError: The sources are attached already.

@@ -83,7 +83,7 @@ class FailureLog:
             **fields: Fields of the log line, such as the object.
 
         Returns:
-            True if this failure was logged above debug level, so that its end should be logged as well.
+            True if this failure has its own log line above debug level, so that its end should be logged as well.
         """
         fields = {"controller": self._controller, **fields, "failures": failures, "error": error_text(error)}
         if failures > 1:

@@ -99,7 +99,7 @@ class Retries:
         self._queue.shut_down()
 
     def add(self, feed: Feed, key: PlainKey) -> None:
-        """Schedule another try for the failed change of an object, after a longer delay than before the last one."""
+        """Schedule another try for the failed change of an object; the delay grows up to `LONGEST_DELAY`."""
         self._queue.add_rate_limited((feed, key))
 
     def forget(self, feed: Feed, key: PlainKey) -> None:
@@ -152,7 +152,7 @@ class Feed:
     def handle(self, delta: Delta) -> None:
         """Map a changed object to requests by the controller's mapper, and queue them.
 
-        If the mapper fails, the change is kept and mapped again later.
+        If the predicate or the mapper fails, the change is kept and mapped again later.
         """
         key = delta.object.plain_key
         if not self._kept.is_kept(key):

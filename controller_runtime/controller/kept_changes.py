@@ -31,7 +31,7 @@ class KeptChange:
         failures: How often mapping has failed since the change was kept.
         tries_of_deletion: How often mapping has failed since the object was deleted.
         error: The last error as text.
-        is_told: Whether the failure was logged.
+        is_told: Whether the failure was logged above debug level.
     """
 
     mapped: Cached | None

@@ -29,7 +29,8 @@ class Observers:
     They must not raise and not wait.
 
     Attributes:
-        on_panic: Gets each unexpected error of a reconcile.
+        on_panic: Gets each unexpected error of a reconcile; and of a mapper, a predicate or a periodic function, the
+            first one of a series of failures.
         on_unreadable: Gets the name of the controller and the error, for each object that cannot be read.
         stories: Keeps records of the last reconciles, for the status page.
         tracing: Makes spans of changes and reconciles; None makes none.

@@ -126,7 +126,7 @@ def check_kind(name: str, reconciler: Reconciler | AsyncReconciler) -> None:
         reconciler: The reconciler.
 
     Raises:
-        UsageError: The function does not fit the class.
+        UsageError: The function does not fit the class, or `metrics` is a coroutine function.
     """
     function, kind = reconciler.reconcile, type(reconciler).__name__
     plain(f"{name}: metrics", getattr(reconciler, "metrics", None))

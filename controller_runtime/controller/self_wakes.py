@@ -65,7 +65,7 @@ class SelfWake:
             differ.
         are_times: Whether all these fields are times.
         length: The number of consecutive reconciles that only their own writes caused.
-        seconds: The time that these reconciles took together.
+        seconds: Seconds from the first of these reconciles to the last.
     """
 
     controllers: tuple[str, ...]
@@ -116,7 +116,9 @@ class SelfWakes:
             return self._counts[controller]
 
     def count_of_times(self, controller: str) -> int:
-        """Return how many writes of a controller changed only times, in reconciles that only `requeue_after` caused."""
+        """Return how many writes of a controller changed only times, in reconciles that only time (a `requeue_after` or
+        a retry) caused.
+        """
         with self._lock:
             return self._timed.counts[controller]
 

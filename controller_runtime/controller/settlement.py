@@ -27,7 +27,7 @@ class Settlement:
         queue: The queue that the requests come from.
         timeout: Seconds that one reconcile may take; None for no limit. A longer one counts as failed.
         observers: Receive unexpected errors, records, spans and writes of reconciles.
-        may_wake_itself: Do not check whether its writes cause its reconciles.
+        may_wake_itself: Leave its writes unwatched, so that they count as written by others.
         unreadable: Decides which unreadable objects end the retries of a request; with None, none does.
 
     Attributes:

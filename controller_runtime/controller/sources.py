@@ -95,6 +95,7 @@ class Watch:
     def attach(self, intake: Intake) -> Synced:
         """Add a handler to the informers; return a function that waits for the initial list.
 
+        The handler runs on the calling thread for objects that are cached already, then on the informer's thread.
         If the predicate or the mapper raises, the change is kept and tried again; other changes are not delayed.
         """
         intake.retries.start(intake.spawn)

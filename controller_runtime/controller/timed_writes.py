@@ -59,7 +59,7 @@ class TimedWrites:
         self._last: dict[tuple[str, str], int] = {}
 
     def wrote(self, controller: str, request: HTTPRequest) -> TimedWrite | None:
-        """Record a write that changed an object, by a reconcile that only a `requeue_after` caused.
+        """Record a write that changed an object, by a reconcile that only time (a `requeue_after` or a retry) caused.
 
         Returns:
             The write, if it changed only times; otherwise None, as for the first write to an object, and for a Lease.

@@ -57,7 +57,7 @@ class UnreadableObjects:
     Args:
         host: The source of the lock.
         collections: Returns the collections that the controller watches.
-        report: Called for each request whose error text is new.
+        report: Called with each error of a reconcile whose error text is new for its request.
 
     Threads: any.
     """

@@ -95,7 +95,7 @@ class LeaseCandidate:
         self._wake(is_due=True)
 
     def withdraw(self, deadline: float) -> None:
-        """Delete the candidate, and wait until it is deleted or until `deadline` (absolute monotonic seconds)."""
+        """Make `run` delete the candidate; wait until it has tried, or until `deadline` (monotonic seconds)."""
         self._wake(is_leaving=True)
         with self._condition:
             while not self._is_gone and self._host.monotonic() < deadline:

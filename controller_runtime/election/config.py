@@ -130,7 +130,7 @@ class LeaderElectionConfig:
             raise ValueError(f"identity {self.identity!r} cannot be the name of a candidate: {problems[0]}")
 
     def named_by(self, host: Host) -> Self:
-        """Return this configuration if it has an identity; otherwise a copy with one made from the host's name."""
+        """Return this configuration if it has an identity; else a copy with a new one: the host's name and a UUID."""
         return self if self.identity is not None else attrs.evolve(self, identity=f"{host.name}_{host.uuid()}")
 
     @property

@@ -16,7 +16,8 @@ class Sighting:
 
     Attributes:
         record: The record in the lease; None if there is no lease.
-        seen_at: The time of the first read that returned this record, in monotonic seconds of our own clock.
+        seen_at: The end of the first read or write by which this replica learned of this record, in monotonic seconds
+            of our own clock.
         vanished: If the lease has disappeared, the seconds for which its last holder still counts: it may have renewed
             the lease after our last read, before somebody deleted it.
     """

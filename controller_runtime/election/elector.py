@@ -93,7 +93,7 @@ class LeaderElector:
 
     @property
     def leader(self) -> str:
-        """The identity of the leader at the last read of the lease; empty if there was none."""
+        """The holder of the lease when this replica last read or wrote it; empty if there was none."""
         return self._leader
 
     @property

@@ -55,7 +55,10 @@ class LeaseRecord:
         return cls("", 1, now, now, transitions)
 
     def spec(self) -> dict[str, Any]:
-        """Return the fields of a Lease's `spec` for this record; empty times and names are null, which removes them."""
+        """Return the fields of a Lease's `spec` for this record.
+
+        Empty times, an empty strategy and an empty preferred holder are null, which removes them.
+        """
         return {
             "holderIdentity": self.holder,
             "leaseDurationSeconds": self.duration,

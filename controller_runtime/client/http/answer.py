@@ -147,8 +147,8 @@ def _answer(connection: Connection, method: str, head: _AnswerHead, begun: bytes
 def whole_answer(answer: Answer, longest: int = LONGEST_ANSWER) -> api.HTTPResponse:
     """Read the whole body of an answer, and return the answer as a value. Memory grows only with the bytes that came.
 
-    The body of a failed answer may be very long, and its beginning is enough for the error. So at most 4 MiB of it are
-    read; if it has more, the connection is not used again.
+    The body of a failed answer may be very long, and its beginning is enough for the error. So it is read only until
+    4 MiB have come; if it has more, the connection is not used again.
 
     Args:
         answer: An answer whose head has been read.

@@ -76,7 +76,9 @@ class Authorization:
         self._asked_at = self._renewed_at = -float("inf")
 
     def identity(self, deadline: float) -> Identity:
-        """Return the current identity; ask the source of the credentials first if the last answer is too old.
+        """Return the current identity; ask its source first if there is none, or if it has expired or may have changed.
+
+        While another thread asks the source, the last identity is returned unless it has expired.
 
         Raises:
             ConnectionLost: The source failed, or did not answer by `deadline` (monotonic seconds).
@@ -93,7 +95,11 @@ class Authorization:
         return known or self._answer(inquiry, deadline)
 
     def renewed(self, refused: Identity, deadline: float) -> Identity | None:
-        """Return a new identity, after the server answered 401 to `refused`; None if there is none by `deadline`."""
+        """Return another identity than `refused`, to which the server answered 401; None if there is none in time.
+
+        The time ends at `deadline` (monotonic seconds). A source that is not quick is not asked again, and None is
+        returned, within 5 s of the last time that it was asked because of a 401.
+        """
         now = self._host.monotonic()
         with self._lock:
             known, is_asking = self._identity, not self._inquiry.is_over

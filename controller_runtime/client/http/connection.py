@@ -113,10 +113,10 @@ class Connection:
         self.exchange = Exchange.BEGUN
 
     def dial(self, family: int, kind: int, protocol: int, address: tuple[Any, ...], *, tries: int = 1) -> None:
-        """Connect to an address with a socket of this family, kind and protocol; close the socket of an earlier
-        attempt.
+        """Connect to an address, after closing the socket of an earlier attempt.
 
-        The attempt takes at most the remaining time divided by `tries`, the number of addresses that are left to try.
+        The attempt takes at most the remaining time divided by `tries`, the number of addresses that are left to try,
+        so that an address which does not answer leaves time for the next one.
 
         Raises:
             OSError: The connection failed, or not in time.
@@ -184,7 +184,7 @@ class Connection:
         return b""
 
     def detached(self) -> tuple[socket.socket, TLS | None]:
-        """Return the socket and its TLS state, for a reader that waits for data itself."""
+        """Return the socket and its TLS state to a reader that waits by itself; `shut_down` and `close` still work."""
         return self._made, self._tls
 
     def is_quiet(self) -> bool:

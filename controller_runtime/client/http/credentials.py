@@ -50,7 +50,7 @@ class CredentialSource(Protocol):
 
     @property
     def is_followed(self) -> bool:
-        """Whether the source must be asked regularly, because its credential has no time of expiry."""
+        """Whether the source must be asked regularly, because it may return another credential at any time."""
 
     @property
     def is_quick(self) -> bool:

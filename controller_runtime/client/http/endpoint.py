@@ -105,7 +105,7 @@ class Endpoint:
     def head(self, request: HTTPRequest, authorization: str | None) -> bytes:
         """Return the head of an HTTP request, as bytes to send.
 
-        `authorization` is the value of that header; None for none.
+        `authorization` is the value of that header, unless the request has one; None for none.
 
         Raises:
             ValueError: A header has a line break, or characters that are not Latin-1.

@@ -39,7 +39,7 @@ _SECRET = re.compile(
 
 
 class ExecPlugin:
-    """A `credentials.Source` that runs a program, which has no terminal.
+    """A `credentials.CredentialSource` that runs a program, which has no terminal.
 
     Args:
         command: The program and its arguments.

@@ -14,7 +14,7 @@ from controller_runtime.client.http.credentials import Credential
 
 
 class AuthProvider:
-    """A `credentials.Source` that renews tokens of an auth provider (OIDC, gcp) by the official client's loader.
+    """A `CredentialSource` that renews tokens of an auth provider (OIDC, gcp) by the official client's loader.
 
     Args:
         name: The kubeconfig, or several as for `KUBECONFIG`.

@@ -45,7 +45,10 @@ class Lookup:
             return self._looked_up(address, connection)
 
     def give_up(self) -> None:
-        """Wake all waiting threads. Shut down their connections before; otherwise they look up again."""
+        """Wake all waiting threads, whose look-ups fail.
+
+        Shut down the connections before; otherwise a thread that has not begun to wait begins another look-up.
+        """
         with self._lock:
             pending, self._inquiries = self._inquiries, {}
         for inquiry in pending.values():

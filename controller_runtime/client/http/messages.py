@@ -77,7 +77,7 @@ class MessageCodec:
         """Decode `data`, the next received bytes, and return the messages that they complete.
 
         Raises:
-            Malformed: The bytes are not frames.
+            Malformed: The bytes are not frames, or a message is longer than `LONGEST_MESSAGE`.
         """
         messages, reply, end = [], b"", None
         try:

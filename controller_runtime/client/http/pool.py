@@ -51,7 +51,10 @@ class Pool:
             self._in_use[connection] = None
 
     def check_in(self, connection: Connection) -> None:
-        """Record that the exchange has ended; keep the connection if it can be used again, otherwise close it."""
+        """Record that the exchange has ended; keep the connection if it can be used again and fewer than 32 are idle.
+
+        Otherwise close it, unless the reader of a stream owns it.
+        """
         now = self._now()
         with self._lock:
             del self._in_use[connection]

@@ -65,7 +65,7 @@ class RESTConfig:
     def official(self) -> Configuration:
         """Return an equivalent `Configuration` of the official client, whose hook gets each token from `source`.
 
-        A certificate that is part of a kubeconfig, rather than a file, is not taken over.
+        A client certificate that is part of a kubeconfig, rather than a file, is not taken over.
         """
         from kubernetes.client import Configuration
 

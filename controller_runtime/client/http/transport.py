@@ -42,7 +42,7 @@ class HTTPTransport:
 
     A request is sent again in two cases only, in which the server cannot have carried it out: it was answered 401 and
     there are new credentials, or an idle connection turned out to be dead before the whole request was sent. A read is
-    also sent again if the idle connection died later.
+    also sent again if the idle connection died later, but before the answer began.
 
     Args:
         host: The source of time, threads and locks.

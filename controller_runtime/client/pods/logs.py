@@ -56,7 +56,7 @@ class Logs:
         caller: Sends the request.
         request: The request.
         within: Seconds after which a log that has not ended raises `StreamIdle`. With None only the limits of the
-            client's requests apply, which are checked with each line.
+            client's requests apply, which are checked before each wait for lines.
 
     Raises:
         APIError: The server refused the request.
