@@ -165,7 +165,7 @@ class DeletionLimits:
             _ = self.key
 
     def record(self, client: Client) -> BudgetRecord:
-        """Return the record, which `client` reads and writes; the first call creates it."""
+        """Return the `BudgetRecord`, which the first call makes; it reads and writes its ConfigMap by that `client`."""
         found = self._record  # without the lock: it is set once, and made under the lock
         if found is None:
             found = BudgetRecord(self._host, client, self.key, lambda: self._flag)

@@ -53,7 +53,10 @@ class Looking:
         return None if left is None else items + int(left)
 
     def selected(self, path: str, most: int) -> tuple[HTTPResponse, int | None]:
-        """List the objects that the request selects; return the answer and their number, None if above `most`."""
+        """List the objects that the request selects; return the answer and their number.
+
+        The number is None if it is above `most`, or if the list failed.
+        """
         selectors = (pair for pair in self.request.query if pair[0] in _SELECTORS)
         answer = self._get(path, _LIST, *selectors, ("limit", str(most)))
         has_more = answer.status != 200 or bool(_part(answer, "metadata").get("continue"))

@@ -99,8 +99,8 @@ class BudgetRecord:
 
         Raises:
             ConnectionLost: The deadline passed, or an answer was lost.
-            DeletionBudgetExceeded: The record cannot be read.
-            APIError: The record cannot be written.
+            DeletionBudgetExceeded: The content of the record is malformed.
+            APIError: The server refuses to read or to write the record.
         """
         self._take(deadline)
         try:
@@ -113,7 +113,8 @@ class BudgetRecord:
     def windows(self, budgets: Mapping[str, DeletionBudget]) -> dict[str, Window]:
         """Return, for each budget, the deletions that count against it now, as this process last read them.
 
-        Other replicas may have reserved more since then. A budget whose record cannot be read has an empty window here.
+        Other replicas may have reserved more since then. If the content of the record is malformed, all windows are
+        empty here.
         """
         now = self._host.now().timestamp()
         try:

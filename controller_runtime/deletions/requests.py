@@ -57,7 +57,8 @@ class Deletion(NamedTuple):
 def deletion_of(request: HTTPRequest, budgeted: Collection[str]) -> Deletion | None:
     """Return what a request deletes of the budgeted kinds, as far as the request shows it; None if it deletes nothing.
 
-    ConfigMaps are always included, since deletions are recorded in one. A dry run deletes nothing.
+    Deletions of ConfigMaps are always included, since deletions are recorded in one, and so are those of `CONTAINERS`.
+    A dry run deletes nothing.
 
     Args:
         request: The request.

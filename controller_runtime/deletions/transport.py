@@ -33,8 +33,9 @@ class BudgetTransport(TransportWrapper):
     """A `transport.Transport` that reserves each deletion of a kind with a budget before sending it.
 
     It finds out what a request would delete, reserves the number in the record, and sends the request so that it cannot
-    delete more: a collection with that limit, and an object that is being deleted already only with the same uid. Other
-    requests pass unchanged, and so do all requests while there is no budget.
+    delete more: a collection with that limit, and an object only with the same uid (unless its options are in the query
+    alone). With that precondition, a further DELETE of an object that is being deleted already is not counted. A
+    deletion of the record is refused. Other requests pass unchanged, and so do all requests while there is no budget.
 
     Args:
         host: The source of the time.

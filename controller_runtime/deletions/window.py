@@ -188,7 +188,7 @@ def condensed(reserved: Iterable[Reserved], seconds: float) -> tuple[Reserved, .
 
     Args:
         reserved: The reservations.
-        seconds: Reservations within this time are merged; the result has the time of the last one.
+        seconds: Reservations without a uid within this time are merged; the result has the time of the last one.
     """
     known = 0
     kept: list[Reserved] = []

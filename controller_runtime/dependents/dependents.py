@@ -143,7 +143,8 @@ class Dependents(Generic[P]):
         Raises:
             TerminalError: The functions desire an object that the primary cannot own.
             Conflict: Another client has changed an object meanwhile; the next reconcile decides again.
-            APIError: The server failed for an object; the other objects were still tried.
+            APIError: The server failed for an object; other objects that were to be applied then were still tried.
+            ExceptionGroup: It failed for several.
             Exception: A function of a declaration raised it.
         """
         owner = _meta(primary)

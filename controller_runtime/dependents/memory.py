@@ -141,7 +141,7 @@ def recorded(wanted: Wanted, answer: Cached, store: ObservedReads) -> Record:
 
 
 def is_behind(record: Record, store: ObservedReads) -> bool:
-    """Return whether a cache does not show an apply yet."""
+    """Return whether a cache, which must not have been reset since, does not show an apply yet."""
     # A version that is not a number could never be seen to be reached.
     return record.version.isdecimal() and store.behind(record.version)
 

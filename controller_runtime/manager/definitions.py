@@ -117,7 +117,7 @@ class Definitions:
 
         Raises:
             APIError: The server refuses a definition.
-            ConnectionLost: The server could not be reached before `deadline`.
+            ConnectionLost: The server could not be reached before `deadline`, or before `stop` was set.
             UsageError: Another field manager owns the definition, or it is not established by `deadline`; the message
                 has the server's reason.
         """

@@ -55,7 +55,7 @@ class Endpoints:
     Args:
         metrics: The address of `/metrics`, and of the status page at `/debug`, `/debug/controllers`, `/debug/why` and
             `/debug/reconciles`: `HOST:PORT`, `:PORT` for every interface, or `NOWHERE`. All but the metrics are served
-            only to clients on this machine.
+            only to clients on this machine, and only under its loopback names or the address that is served.
         probes: The address of `/healthz`, `/livez` and `/readyz`; it may be the same address.
         live: Additional checks of `/livez`, by name.
         ready: Additional checks of `/readyz`, by name.
@@ -138,7 +138,8 @@ def _of_metrics(manager: Manager, registries: Sequence[CollectorRegistry] | None
 def debug_answer(manager: Manager) -> Answer:
     """Return a function that answers requests below `/debug`: the status page and reports about a manager.
 
-    Requests from other machines are refused with 403, because names of objects may be confidential.
+    Requests from other machines, or with a Host header that does not name this one, are refused with 403, because names
+    of objects may be confidential.
     """
 
     page = StatusPage(manager)

@@ -63,8 +63,9 @@ class Lifecycle:
     controllers have ended. 6. Controllers run; with an elector, once it leads.
 
     Each step has its own stop. When the manager's `stopping` is set, the steps are ended in the reverse order; each
-    gets the rest of the grace to end, then it is cancelled. The controllers stop immediately, unless other replicas can
-    take over their work: then they continue until that has happened, for at most half of the grace.
+    gets the rest of the grace to end (the election its own `stop_timeout`), then it is cancelled. The controllers stop
+    immediately after a failure, or if no other replica can take over their work; otherwise they continue until that has
+    happened, for at most half of the grace.
 
     Args:
         hand_overs: Returns the work that other replicas can take over.
@@ -124,7 +125,8 @@ class Lifecycle:
     def start(self, things: Sequence[Controller | Runnable], cache_sync_timeout: float) -> None:
         """Wait until all caches are filled, then start `things`; if `stopping` is set first, start nothing.
 
-        While another replica leads, controllers are only remembered. Call this again when this replica leads.
+        Event recorders alone do not wait for caches. While another replica leads, controllers that need a leader are
+        remembered, and those that warm up only attach their sources. Call this again when this replica leads.
 
         Args:
             things: The controllers and runnables that were added since the last call, in that order.

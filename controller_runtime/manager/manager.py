@@ -78,9 +78,9 @@ class Manager:
             wait for an answer are aborted, and it has 5 s more to end. The sum should be less than the pod's
             `terminationGracePeriodSeconds`, which is 30 by default.
         cache_sync_timeout: Seconds that caches have to fill, each time that controllers or runnables are started.
-        leader_election: The lease that this replica must hold to run its controllers. Everything else also runs without
-            it, so that the caches of a new leader are filled. A replica leads at most once: if it loses or yields the
-            lease, the run ends. None: controllers run without a lease.
+        leader_election: The lease that this replica must hold to run its controllers. Everything else, and controllers
+            whose work a ring divides, also run without it, so that the caches of a new leader are filled. A replica
+            leads at most once: if it loses or yields the lease, the run ends. None: controllers run without a lease.
         transforms: Functions that change objects before they are cached, by resource; see `without`.
         patience: The timeouts of the caches.
         namespace: The namespace of collections that name none, for programs with rights in one namespace; empty for all
@@ -254,7 +254,7 @@ class Manager:
     def scope_caches(
         self, all_kinds: CacheScope | None = None, kinds: Mapping[Kind[Any], CacheScope] = MappingProxyType({})
     ) -> None:
-        """Set which objects the caches of all kinds, and of single kinds, hold; call it before their first use.
+        """Set what the caches of all kinds, and of single kinds, hold, and how; call it before their first use.
 
         For each field the first value that is set (not None) is used: the argument of the call that makes the lister or
         watch, the scope of the kind, the manager's namespace, the scope of all kinds. A kind with several namespaces
@@ -424,8 +424,8 @@ class Manager:
         """Run until `stop` is set, a signal arrives or something fails; then stop everything, in order.
 
         Without `stop`, SIGINT and SIGTERM stop the manager, and a second signal ends the process with status 1: only on
-        the main thread outside of simulations, and only for signals without a handler of the program. This is undone
-        when `run` returns.
+        the main thread outside of simulations, and only signals that still have Python's initial handler, not ignored
+        ones. This is undone when `run` returns.
 
         `client` still works afterwards; then the caller must close `transport` to close the connections.
 

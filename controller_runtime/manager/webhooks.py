@@ -59,7 +59,7 @@ class DeclaredWebhooks:
         return "" if self._made is None else self._made.problem()
 
     def unregistered(self) -> str:
-        """Return in one line why no API server calls some of the webhooks; empty if no registration is missing."""
+        """Return in one line why no API server calls some of the webhooks; empty if no reason is known."""
         return "" if self._made is None else self._made.unregistered()
 
     def start(self, stopping: Stop, declare: Callable[[Right], None]) -> None:

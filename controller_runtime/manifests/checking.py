@@ -42,7 +42,7 @@ class FileIdentity(NamedTuple):
 
 
 def check_objects(bundle: Bundle, paths: Sequence[Path]) -> list[str]:
-    """Return a line for each difference between the generated objects and those in files, sorted by object and path.
+    """Return a line for each difference between the generated objects and those in files, in the order of the former.
 
     Each definition must be in one of the files; other objects are compared only if a file has them. Definitions and
     roles must be equal, except for labels and annotations; other objects may have further fields.

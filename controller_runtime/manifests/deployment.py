@@ -101,7 +101,7 @@ def _container(settings: ManifestSettings) -> dict[str, Any]:
 def arguments(settings: ManifestSettings) -> list[Any]:
     """Return the command line arguments of the program, for `run(setup)`.
 
-    The lease and the ring are always named, because roles refer to their names.
+    If there is a lease or a ring, it is named, because roles refer to its name.
     """
     by = settings.ring_by
     is_named = settings.elects if by is None else True

@@ -65,8 +65,8 @@ def lease_roles(settings: ManifestSettings) -> list[Object]:
 def deletion_roles(settings: ManifestSettings, facts: Facts) -> list[Object]:
     """Return the role for the ConfigMap of deletion budgets, and its binding; empty without budgets.
 
-    The ConfigMap is named after the lease or the ring, or after the program if there is neither. The role has both
-    names, because a chart may be used with or without an election.
+    Unless the program names the ConfigMap, it is named after the lease or the ring, or after the program if there is
+    neither. The role then has both names, because a chart may be used with or without an election.
     """
     if not facts.limits_deletions:
         return []

@@ -54,8 +54,8 @@ def read_rights(files: Iterable[Path]) -> Rights:
     """Return the rules of all roles in YAML files, without duplicates.
 
     Raises:
-        UsageError: A file cannot be read, or has objects other than roles, bindings, service accounts and namespaces;
-            or no file has a role.
+        UsageError: A file cannot be read, has a role that aggregates others, or has objects other than roles, bindings,
+            service accounts and namespaces; or no file has a role.
     """
     cluster: list[Rule] = []
     namespaced: dict[str, list[Rule]] = {}

@@ -89,7 +89,7 @@ def literal(value: Value) -> Value:
 
 
 def plain(value: Value) -> Value:
-    """Return a value without templates, with ordinary texts and without `ABSENT` parts."""
+    """Return a value, which must have no template constructs, with ordinary texts and without `ABSENT` parts."""
     if isinstance(value, Mapping):
         return {str(name): plain(field) for name, field in value.items() if field is not ABSENT}
     if isinstance(value, list | tuple):

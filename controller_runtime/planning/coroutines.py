@@ -23,7 +23,7 @@ def reconcile_coroutines(
 ) -> list[End]:
     """Reconcile each request once with a coroutine reconciler, and return how each ended.
 
-    When `stop` is set, running reconciles are cancelled.
+    When `stop` is set, the reconciles that have not ended are cancelled, and are not in the result.
     """
     with permitted():  # on some systems a loop wakes itself by a connection
         loop = host.new_event_loop()

@@ -48,7 +48,7 @@ class PlannedDifference:
         name: The object's name; a name that the server generates ends in `*`.
         before: The state at the server; None if the object is created. Irrelevant fields are removed, and Secrets are
             masked.
-        after: The state at the end of the plan; None if the object is deleted.
+        after: The state at the end of the plan; None if the object does not exist then.
         blind: The effects that the plan could not predict.
         works: The reconciles that wrote the object.
     """
@@ -78,7 +78,10 @@ class PlannedDifference:
 
 
 def difference_of(planned: PlannedObject) -> PlannedDifference | None:
-    """Return the difference for a planned object; None if only irrelevant fields differ, and for an Event."""
+    """Return the difference for a planned object.
+
+    Return None if only irrelevant fields or times differ, for an Event, and for an object that is created and deleted.
+    """
     live, state = planned.live, planned.state
     if planned.target.plural == "events" and planned.target.group in _EVENTS:
         return None

@@ -148,7 +148,7 @@ def after_deletion(state: Object, answer: Object, now: str) -> dict[str, Any] | 
 
 
 def written(planned: PlannedObject, state: Object, subresource: str) -> PlannedObject:
-    """Return the plan of an object after a write to `state`. The object is gone if nothing else delays its deletion."""
+    """Return the plan of an object after a write that leads to `state`; its state is None if it `is_gone`."""
     has_status = subresource == "status" or planned.has_status
     return attrs.evolve(planned, state=None if is_gone(state) else state, has_status=has_status)
 
@@ -181,7 +181,7 @@ def refusal(code: int, reason: str, message: str) -> HTTPResponse:
 
 
 def scale_of(obj: Object) -> dict[str, Any]:
-    """Return the Scale of an object, with replicas in the usual fields of its spec and status."""
+    """Return the Scale of an object that has its replicas in `spec.replicas` and `status.replicas`."""
     metadata = {name: value for name, value in meta_of(obj).items() if name in ("name", "namespace", "uid")}
     spec = {"replicas": (obj.get("spec") or {}).get("replicas", 0)}
     status = {"replicas": (obj.get("status") or {}).get("replicas", 0)}

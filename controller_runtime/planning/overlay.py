@@ -42,11 +42,11 @@ class BlindSpot(enum.Enum):
 
 
 class Work(NamedTuple):
-    """A reconcile of the plan; or the setup function, without a request.
+    """A reconcile of the plan; or, without a request, a controller's mappers, the setup function, or other threads.
 
     Attributes:
-        controller: The controller's name.
-        request: The key that is reconciled; None for the setup function.
+        controller: The controller's name; for the setup function and other threads a text in its place.
+        request: The key that is reconciled; None for other work.
     """
 
     controller: str
@@ -66,10 +66,11 @@ class PlannedObject:
 
     Attributes:
         target: The path of the object.
-        live: The state at the server, before the first write; None if the object did not exist.
+        live: The state at the server, before the first write; None if the object did not exist, empty if it may not be
+            read.
         state: The planned state after the last write; None if the object was deleted.
-        has_status: Whether the kind has a status subresource, so that other writes do not change the status.
-        applied_by: The field manager whose applies were the only writes; empty if there were other writes.
+        has_status: Whether the plan wrote the status by its subresource, so that other writes do not change it.
+        applied_by: The field manager that created the object, if its applies were the only writes; otherwise empty.
         generate_name: The prefix of a name that the server generated; empty if the writer named the object.
         blind: The effects of the writes that the plan could not predict, each with a text for people.
         works: The reconciles that wrote the object, in order.

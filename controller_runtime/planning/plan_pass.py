@@ -54,8 +54,9 @@ _PASSING = (Conflict, StaleCache)
 class PlanPass:
     """Runs each reconcile of one manager once, without lasting effects, and records what they would write.
 
-    Reconciles run one after another, in the order of the controllers and their objects, so that two plans for the same
-    objects are equal. Coroutines of one controller run at the same time, as many as it has workers.
+    One that meets a conflict or a stale cache is tried once more. Reconciles run one after another, in the order of the
+    controllers and their objects, so that two plans for the same objects are equal. Coroutines of one controller run at
+    the same time, as many as it has workers.
 
     Args:
         host: The source of time, locks and randomness.

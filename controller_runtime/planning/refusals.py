@@ -17,7 +17,7 @@ class Refusals:
     """Records the refused outside calls of each reconcile.
 
     The reconcile of a call on a thread of a pool is unknown. Such a call counts for every running reconcile: so an
-    object may be listed as not planned by mistake, but never as planned by mistake.
+    object may be listed as not planned by mistake, but not as planned by mistake if its reconcile waits for the call.
 
     Threads: any, also threads that were not started by a host. There is no lock, because each step is one operation on
         a dict, with or without the GIL.

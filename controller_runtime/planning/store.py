@@ -19,8 +19,8 @@ from controller_runtime.planning.selection import Selection, only_metadata
 class PlannedStore(Store):
     """A store whose reads return planned states of objects instead of those at the server.
 
-    A planned object is included if it belongs to the collection, after the transform. Later reports of the server do
-    not change it.
+    A planned object is included, as the transform leaves it, if before the transform it belongs to the collection.
+    Later reports of the server do not change it.
 
     Args:
         host: The source of the time and the lock; see `Store`.
@@ -88,7 +88,10 @@ class PlannedStore(Store):
         return tuple(value for value in self._values(name) if self.by_index(name, value))
 
     def wait_for_deletion(self, obj: ObjectMeta, timeout: float) -> bool:
-        """Return True at once if the deletion of `obj` is planned; otherwise wait as `Store.wait_for_deletion`."""
+        """Return at once whether the deletion of `obj` is planned, if anything is planned for it.
+
+        Otherwise wait as `Store.wait_for_deletion`.
+        """
         key = ObjectKey(obj.name, obj.namespace)
         if key not in self._follow():
             return super().wait_for_deletion(obj, timeout)

@@ -29,7 +29,8 @@ class PlanTransport(TransportWrapper):
         inner: Carries the requests; it gets only reads and dry runs.
         on_outside: Called with each request that has effects outside of the API server (into a pod or proxy), before it
             is refused.
-        is_over: Returns whether the running reconcile may no longer write, because an outside call of it was refused.
+        is_over: Returns the outside call of a reconcile that was refused, after which it may no longer write; None if
+            there was none.
 
     Attributes:
         overlay: The planned states.

@@ -111,8 +111,8 @@ def run_manifests(origin: Origin, options: ManifestOptions) -> int:
     """Print, write or compare the manifests of a program, and return the exit status.
 
     Raises:
-        UsageError: The options contradict each other, a name is invalid, or a file would be overwritten or cannot be
-            read.
+        UsageError: The options contradict each other, a name is invalid, a file that this command did not make is in
+            the way, or a file cannot be read.
         ControllerRuntimeError: The program cannot be imported or set up.
     """
     # Imported here, because `--help` and a wrong option need nothing of it.

@@ -57,8 +57,10 @@ def run(setup: Setup, *, argv: Sequence[str] | None = None, name: str | None = N
         name: The name in messages, and of the lease with `--leader-elect`; by default the name of the script.
 
     Raises:
-        SystemExit: Always, with the exit status: 0 after a regular stop, 1 after a failure, 2 for wrong options or
+        SystemExit: With the exit status: 0 after a regular stop, 1 after a failure, 2 for wrong options or
             configuration, 3 after a plan with changes.
+        UsageError: A module calls this while it is imported for its setup function.
+        Exception: A thread of the program raised an unexpected error.
 
     Threads: the main thread only.
     """

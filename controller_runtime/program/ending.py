@@ -20,7 +20,7 @@ ours.
 
 
 def end_at_once(status: int) -> NoReturn:
-    """End the process without waiting for its threads, which had time to end before."""
+    """End the process without waiting for its threads, some of which had time to end before."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):  # its reader is gone, or it is closed
             stream.flush()

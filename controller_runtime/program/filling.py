@@ -13,7 +13,7 @@ from controller_runtime.program.webhooks import choose_webhooks, forget_webhooks
 
 
 def fill(manager: Manager, setup: Setup, options: ProgramOptions, plan: ProgramPlan) -> None:
-    """Call `setup` with a manager, then configure definitions, the ring, webhooks and audits by the options.
+    """Call `setup` with a manager, then set deletion budgets, definitions, ring, webhooks and audits by the options.
 
     Args:
         manager: The manager, which does not run yet.

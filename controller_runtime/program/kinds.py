@@ -52,7 +52,10 @@ class KindCounts:
     conditions: dict[str, tuple[int, int, int]] = attrs.field(factory=dict)
 
     def text(self) -> str:
-        """Return the conditions as text, such as `Ready 10, not 2`; types that are True for no object come last."""
+        """Return the conditions as text, such as `Ready 10, not 2`.
+
+        A type that is True for no object is left out, unless it is the first.
+        """
         parts = []
         for number, (kind, (true, false, unknown)) in enumerate(self.conditions.items()):
             if true or not number:

@@ -40,7 +40,7 @@ class ProgramFailed(ControllerRuntimeError):
         error: The error.
 
     Attributes:
-        block: The traceback as text, without the frames of this package.
+        block: The traceback as text, without its first frames, which are of this package and the import system.
     """
 
     def __init__(self, what: str, error: BaseException) -> None:

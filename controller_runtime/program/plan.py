@@ -116,7 +116,7 @@ def plan_program(
             `default`.
 
     Raises:
-        UsageError: The options contradict each other.
+        UsageError: The options contradict each other, a version is invalid, or the folder of a file does not exist.
     """
     cluster = choose_cluster(
         embedded=options.embedded, kubeconfig=options.kubeconfig, context=options.context, in_pod=in_pod

@@ -80,6 +80,7 @@ def execute(program: Program, options: ProgramOptions) -> None:
     Raises:
         UsageError: The options contradict each other, or the kubeconfig cannot be used.
         ControllerRuntimeError: The cluster cannot be reached, or a part of the program failed.
+        Exception: The first failure of a thread of the manager.
     """
     plan = plan_program(
         options, in_pod=is_in_pod(), lease_name=lease_name_of(program.name), lease_namespace=program.lease_namespace

@@ -37,7 +37,7 @@ _UNAVAILABLE = (ConnectionLost, ServerError, TooManyRequests)
 
 
 def reach(manager: Manager, stop: Stop) -> None:
-    """Check that the API server answers, so that a wrong address is an immediate error and not a long wait.
+    """Check that the API server answers, so that a wrong address is one clear error and not a long wait.
 
     The function returns without an answer once `stop` is set.
 

@@ -73,8 +73,8 @@ class Panel(Protocol):
 class EventTail:
     """The last few events, as lines of text.
 
-    Threads: `observe` from one at a time; `lines` from any. There is no lock, because appending to a deque and copying
-        it are atomic, with or without the GIL.
+    Threads: `observe` from one at a time; `lines` from any. There is no lock, because appending to a deque and its
+        `copy` are atomic, with or without the GIL; iterating over it is not.
     """
 
     def __init__(self, size: int = EVENTS_KEPT) -> None:
@@ -121,7 +121,8 @@ class Snapshot:
         taken_at: The time of the snapshot, in monotonic seconds of the host.
         controllers: The controllers of the manager.
         kinds: The counts of objects that the program watches; empty if they are not counted.
-        leader: The identity of the leader, as far as this replica knows; empty without an election.
+        leader: The identity of the leader, as far as this replica knows, or `no replica`; empty without an election,
+            and if a panel shows Leases.
         events: The last events as lines, oldest first; empty if events are not watched.
         panels: The parts that the program adds.
         rings: The rings of which this replica is a member, each with the number of slots that it owns.

@@ -21,8 +21,8 @@ class DroppingStream(io.TextIOBase):
 
     Args:
         descriptor: The file descriptor; it is not closed here.
-        timeout: The most seconds that a write waits for the reader. After a write has waited in vain, later writes do
-            not wait until the reader reads again.
+        timeout: The most seconds that a write waits for room, for each piece of `PIPE_BUF` bytes. After a write has
+            waited in vain, later writes do not wait until the reader reads again.
 
     Threads: any.
     """

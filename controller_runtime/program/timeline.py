@@ -87,7 +87,7 @@ class Timeline:
                 self._left_out += 1
 
     def noting(self, take: Callable[[], Snapshot]) -> Callable[[], Snapshot]:
-        """Return a function that calls `take`, and records the summary of the snapshot."""
+        """Return a function that calls `take`, and records the snapshot's summary and a mark for each new event."""
         taken = synchronous("noting", take)
 
         def noted() -> Snapshot:

@@ -44,8 +44,8 @@ class _Taken:
 class RequestBodies:
     """Limits the memory that all request bodies of a server take together.
 
-    If the memory is not enough, the connection whose body has been arriving for longest is dropped: an API server sends
-    its bodies at once, so that client is slow on purpose.
+    If the memory is not enough, connections whose bodies still arrive are dropped, first the one that began first: an
+    API server sends its bodies at once, so that client is slow on purpose.
 
     Args:
         host: The source of the lock.

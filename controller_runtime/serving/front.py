@@ -91,7 +91,8 @@ class Front:
     Args:
         host: The source of the time.
         selector: Waits for connections; the data of each key is the function to call when its connection is ready.
-        arrived: Called with a connection and its first bytes, once the head of its request has come.
+        arrived: Called with a connection and its first bytes, once the head of its request or more than `HEAD_LIMIT`
+            bytes have come.
 
     Threads: one.
     """
@@ -126,7 +127,7 @@ class Front:
         self._selector.register(one.sock, next(steps)[0], partial(self._step, one, True))
 
     def expire(self) -> None:
-        """Close the connections whose time is over; streams send their next part instead."""
+        """Close the connections whose time is over; a stream whose next part is due sends it instead."""
         now = self._host.monotonic()
         for one in [one for one in self._all if one.end <= now]:
             self._step(one, False)

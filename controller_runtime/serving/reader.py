@@ -65,7 +65,11 @@ class Reader:
         self._drop = drop
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the first byte of a request, at most `seconds`; return True if one came."""
+        """Wait for the first byte of a request; return True if one came, and False if the client closed the connection.
+
+        Raises:
+            TimeoutError: Neither happened within `seconds`.
+        """
         if self._buffer:
             return True
         self._sock.settimeout(seconds)
@@ -75,6 +79,10 @@ class Reader:
         """Read the request that has begun; return it, or the HTTP status with which it is refused.
 
         `limit_of` returns the most bytes of a body, by path.
+
+        Raises:
+            ConnectionResetError: The client closed the connection before the end of the request.
+            TimeoutError: The request did not arrive within `PATIENCE` seconds.
         """
         deadline = self._host.monotonic() + PATIENCE
         while (head := head_in(self._buffer)) is None:

@@ -23,7 +23,9 @@ def template() -> str:
 
 @functools.cache
 def policy() -> str:
-    """Return the content security policy, which allows only the style and the script of the file, by their hashes."""
+    """Return the content security policy: only the style and the script of the file, by their hashes, and requests to
+    the address of the page.
+    """
     style, script = (_hash(tag) for tag in ("style", "script"))
     return (
         f"default-src 'none'; style-src {style}; script-src {script}; connect-src 'self'; form-action 'self'; "

@@ -140,8 +140,8 @@ def dashboard(name: str) -> dict[str, Any]:
     """Return the dashboard of a program, as a JSON document for Grafana.
 
     Args:
-        name: The program's name. It is the title and, with a prefix, the uid of the dashboard, so that an import
-            replaces an older one.
+        name: The program's name. The title begins with it, and with a prefix it is the uid (of at most 40 characters),
+            so that an import replaces an older one.
     """
     panels: list[dict[str, Any]] = []
     y = 0
