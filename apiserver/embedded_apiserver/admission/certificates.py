@@ -44,7 +44,8 @@ class CertificateApproval(_BySigner):
 
 
 class CertificateSigning(_BySigner):
-    """Allows only users with the verb `sign` on the signer to write the certificate of a CertificateSigningRequest.
+    """Allows only users with the verb `sign` on the signer to change the certificate or the conditions of a
+    CertificateSigningRequest by its subresource `status`.
 
     The permission may be for the name of the signer, or for its whole domain.
     """

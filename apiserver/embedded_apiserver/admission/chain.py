@@ -104,7 +104,7 @@ class Chain:
         disabled: The names of steps to switch off.
 
     Raises:
-        UsageError: A name is unknown, or is given twice.
+        UsageError: A name is unknown, or is in both `enabled` and `disabled`.
 
     Threads: any.
     """

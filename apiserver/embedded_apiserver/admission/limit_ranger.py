@@ -21,7 +21,7 @@ _GROUPS = (("containers", "container"), ("initContainers", "init container"))
 
 
 class LimitRanger(Step):
-    """Sets default requests and limits of containers from the `LimitRange`s, and refuses pods and claims that exceed
+    """Sets default requests and limits of containers from the `LimitRange`s, and refuses pods and claims that violate
     them.
     """
 

@@ -17,7 +17,10 @@ def containers_of(pod: Object) -> Iterator[Object]:
 
 
 def of_pod(pod: Object, side: str) -> Amounts:
-    """Return the `requests` or the `limits` (`side`) of a whole pod, by resource, including its overhead."""
+    """Return the `requests` or the `limits` (`side`) of a whole pod, by resource, including its overhead.
+
+    The overhead is not added to the limits of resources that are not limited otherwise.
+    """
     spec = part(pod, "spec")
     total = of_containers(spec, side)
     total.update(amounts(part(part(spec, "resources"), side)))

@@ -72,7 +72,7 @@ def _of_claim(spec: Object) -> Amounts:
 
 def missing_in(pod: Object, resources: Iterable[str]) -> str:
     """Return the quota's resources that containers of a pod do not set, such as `limits.cpu for: a,b`; empty if
-    none.
+    none. Only CPU, memory and ephemeral storage are looked at.
     """
     lacking: dict[str, list[str]] = {}
     for container in containers_of(pod):

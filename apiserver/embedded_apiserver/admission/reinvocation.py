@@ -17,7 +17,7 @@ class Reinvocations:
     """The state of an admission step for one write: which webhooks or policies it must call a second time.
 
     A webhook or policy with `reinvocationPolicy: IfNeeded` is called again in the second round if the object changed
-    after its call.
+    after its call; that a policy was applied counts as a change.
 
     Threads: one.
     """
@@ -34,7 +34,10 @@ class Reinvocations:
         return found
 
     def begin(self, obj: Object) -> None:
-        """Record the object that the step gets at the beginning of a round."""
+        """Have all calls recorded by `note_call` repeated in the second round if `obj` has changed since the first.
+
+        `obj` is the object that the step gets at the beginning of a round.
+        """
         if self._rounds.is_second and self._left is not None and not same_json(obj, self._left):
             self._all_due()
 

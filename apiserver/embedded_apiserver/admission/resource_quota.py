@@ -96,7 +96,7 @@ def used_of(
 
 
 def kinds_of(resources: Iterable[str]) -> Iterator[Kind]:
-    """Yield the built-in kinds whose objects use at least one of these resources."""
+    """Yield the built-in kinds whose objects may use at least one of these resources."""
     names = set(resources)
     for kind in KINDS.stored:
         if kind.namespaced and (kind.plural in names or count_name(kind) in names or kind in _USING):

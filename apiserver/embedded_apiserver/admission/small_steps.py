@@ -39,7 +39,8 @@ class StorageObjectInUseProtection(Step):
     """Adds a finalizer to new claims, volumes and attributes classes, so that they are not deleted while they are in
     use.
 
-    The server removes the finalizer when the object is no longer used.
+    After the deletion, a controller of the server removes the finalizer once the object is no longer used; attributes
+    classes never count as used.
     """
 
     name = "StorageObjectInUseProtection"

@@ -71,11 +71,11 @@ class Access:
 
         Args:
             request: The request.
-            route: The route of its path; None for a path that names no resource.
+            route: The route of its path; None for a path that names no served resource.
 
         Raises:
-            StatusError: 401, the credentials are wrong; 403, the user may not make this request, or may not
-                impersonate.
+            StatusError: 400, impersonation headers lack the user's name; 401, the credentials are wrong; 403, the user
+                may not make this request, or may not impersonate.
         """
         user = self._authenticated(request.headers)
         wanted = wanted_user(request.headers)
@@ -89,7 +89,9 @@ class Access:
         return user
 
     def knows(self, headers: Mapping[str, str]) -> bool:
-        """Return whether the headers have the credentials of a user; True if the server requires none."""
+        """Return whether the headers have the credentials of a user; True if the server requires none, unless they have
+        an invalid token in the form of a service account's.
+        """
         try:
             return self._authenticated(headers) is not ANONYMOUS
         except StatusError:
@@ -113,7 +115,7 @@ class Access:
         """Return the user of a bearer token, and those of `audiences` for which the token is valid.
 
         Raises:
-            InvalidToken: The token is not that of a user.
+            InvalidToken: The token is not that of a user, or is valid for none of `audiences`.
         """
         # Compared in constant time, so that response times reveal nothing about the token.
         if self._token is not None and hmac.compare_digest(token.encode(errors="surrogatepass"), self._token):

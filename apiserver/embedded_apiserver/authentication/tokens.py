@@ -128,6 +128,7 @@ class Tokens:
 
         Raises:
             InvalidToken: The token is not valid.
+            StatusError: 500, the package cryptography is not installed.
         """
         with self._lock:
             claims = self._verified.get(token)

@@ -52,7 +52,7 @@ class Attributes(NamedTuple):
 
 
 def attributes_of(user: User, request: HTTPRequest, route: Route | None) -> Attributes:
-    """Return the attributes of a request by `user`; `route` is that of its path, or None if it names no resource."""
+    """Return the attributes of a request by `user`; `route` is that of its path, or None if none is served."""
     if route is None:
         return _by_path(user, request)
     kind = route.kind

@@ -60,8 +60,9 @@ class Guard:
             new: The object to be stored.
 
         Raises:
-            StatusError: 403, the user lacks a permission; 404, the role of a binding does not exist; 413, there are too
-                many rules to compare.
+            StatusError: 400, a binding names its role in an invalid way; 403, the user lacks a permission; 404, the
+                role of a binding does not exist; 413, there are too many rules to compare; 500, the role of a binding
+                has an unknown kind.
         """
         if kind not in _ROLES and kind not in _BINDINGS:
             return

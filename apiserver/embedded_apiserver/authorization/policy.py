@@ -85,11 +85,11 @@ def allows(rule: Rule, asked: Attributes) -> bool:
 def uncovered(owned: Sequence[Rule], wanted: Iterable[Rule]) -> Told[Rule]:
     """Return the rules for all permissions that `wanted` grants and `owned` does not.
 
-    The search ends after `MOST_COUNTED` missing permissions (one verb on one resource) or `MOST_READ` characters of
-    their names, because a rule of 1 KiB can contain millions of permissions. `more` then reports that there may be
-    others.
+    A permission is one verb on one resource, on one object name of a resource, or on one URL path. The search ends
+    after `MOST_COUNTED` missing permissions or `MOST_READ` characters of their names, because a rule of 1 KiB can
+    contain millions of permissions. `more` then reports that there may be others.
 
-    Their number and order are those of a real API server.
+    The number and order of the returned rules are those of a real API server.
 
     Raises:
         StatusError: 413, the comparison takes more than `MOST_COMPARED` steps.

@@ -124,7 +124,7 @@ class Roles:
         """Return the rules of the role to which a binding in `namespace` refers.
 
         Raises:
-            Unresolved: The role does not exist.
+            Unresolved: The role does not exist, or `kind` is not the kind of a role.
         """
         match kind:
             case "ClusterRole":

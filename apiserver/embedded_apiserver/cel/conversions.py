@@ -60,7 +60,7 @@ def double_of(text: str) -> float:
     """Return the floating-point number that a text represents.
 
     Raises:
-        EvaluationError: The text is not a floating-point number.
+        EvaluationError: The text is not a floating-point number, or one that is too large.
     """
     if not _DOUBLE.fullmatch(text):
         raise _failed("string", "double")

@@ -23,7 +23,7 @@ Estimate = Callable[[Sequence[Operand]], "CallEstimate | None"]
 
 
 def size_of(value: Value) -> int:
-    """Return the number of characters, bytes, elements or entries of a value; 1 for values of other types."""
+    """Return the number of characters, bytes, elements or entries of a value or of that in an optional; otherwise 1."""
     if isinstance(value, (str, bytes, list, dict)):
         return len(value)
     if isinstance(value, Optional) and value.present:
@@ -42,7 +42,7 @@ def reads_first(arguments: Sequence[Value], result: Value) -> int:
 
 
 def compares(arguments: Sequence[Value], result: Value) -> int:
-    """Return the cost of a comparison of two texts, which depends on the shorter one."""
+    """Return the cost of a comparison, which depends on the smaller of the two sizes; see `size_of`."""
     return reading(min(size_of(arguments[0]), size_of(arguments[1])))
 
 
@@ -52,7 +52,7 @@ def equates(arguments: Sequence[Value], result: Value) -> int:
 
 
 def joins(arguments: Sequence[Value], result: Value) -> int:
-    """Return the cost of concatenating two texts."""
+    """Return the cost of concatenating two texts or two byte strings."""
     return reading(size_of(arguments[0]) + size_of(arguments[1]))
 
 
@@ -111,7 +111,7 @@ def estimated_match(operands: Sequence[Operand]) -> CallEstimate:
 
 
 def estimated_comparison(operands: Sequence[Operand]) -> CallEstimate:
-    """Return the estimated cost of a comparison of two texts."""
+    """Return the estimated cost of a comparison, at most that of the smaller one of the two largest sizes."""
     most = min(known(operands[0]).most, known(operands[1]).most)
     return CallEstimate(Range(1 if most else 0, most).scaled(STRING_FACTOR))
 
@@ -125,7 +125,7 @@ def estimated_equality(operands: Sequence[Operand]) -> CallEstimate:
 
 
 def estimated_join(operands: Sequence[Operand]) -> CallEstimate:
-    """Return the estimated cost of concatenating two texts."""
+    """Return the estimated cost of concatenating two texts or two byte strings, and the size of the result."""
     size = known(operands[0]).plus(known(operands[1]))
     return CallEstimate(size.scaled(STRING_FACTOR), size)
 

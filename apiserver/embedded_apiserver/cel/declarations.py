@@ -51,7 +51,7 @@ class Overload:
         estimate: A function that returns the static estimate of a call without the cost of its arguments; None for a
             cost of 1.
         work: A function that counts the steps of a call beforehand; None to count the sizes of arguments that are
-            texts, lists or maps.
+            texts, byte strings, lists or maps.
         metered: True if `call` counts further steps itself; its first argument is then the meter.
     """
 
@@ -90,8 +90,8 @@ class Environment:
         libraries: Further functions, in addition to those of the language.
         structures: A function that returns the object type with a name, for expressions that construct objects; None if
             they cannot.
-        homogeneous: True if all elements of a list literal, or keys and values of a map literal, must have one type, as
-            on a real API server.
+        homogeneous: True if the elements of a list literal must have one type, as must the keys of a map literal, and
+            its values, as on a real API server.
         binds: True for the macro `cel.bind`, which names the value of a subexpression.
 
     Threads: any.

@@ -16,8 +16,8 @@ _SIMPLE = frozenset({str, int, float, bool, type(None), bytes, Uint, Duration, T
 
 
 def equal(one: Value, other: Value) -> bool:
-    """Return whether two values are equal. Values of different types are not, but numbers are compared by exact
-    value.
+    """Return whether two values are equal. Values of different types are not, except numbers: an integer is
+    converted to a floating-point number before it is compared with one.
     """
     kind, against = type(one), type(other)
     if kind is against and kind in _SIMPLE:

@@ -25,7 +25,7 @@ class Issue(NamedTuple):
 
 
 class CompileError(ValueError):
-    """An expression does not compile; the message shows each error with its line and a caret.
+    """An expression does not compile; the message shows the first 100 errors, each with its line and a caret.
 
     Attributes:
         issues: The errors, in their order in the text.
@@ -37,7 +37,7 @@ class CompileError(ValueError):
 
 
 class InstantiationError(CompileError):
-    """An expression has correct types, but contains a literal whose conversion always fails."""
+    """An expression has correct types, but a literal in it cannot be converted, or is not a regular expression."""
 
     def __init__(self, message: str) -> None:
         super().__init__("", ())

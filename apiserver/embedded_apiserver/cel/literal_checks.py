@@ -21,7 +21,7 @@ _EXEMPT = "format"
 
 
 def literals_checked(tree: Node, source: Source, environment: Environment) -> list[Issue]:
-    """Return the errors of literals in a type-checked tree that would fail in every evaluation."""
+    """Return the errors of literals in a type-checked tree that always fail, or mix types where that is not allowed."""
     issues: list[Issue] = []
     for node, is_exempt in _all_nodes(tree, False):
         if isinstance(node, syntax.Call):

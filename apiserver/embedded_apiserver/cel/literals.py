@@ -54,7 +54,11 @@ def double(text: str) -> float:
 
 
 def string(text: str) -> str:
-    """Return the value of a string literal, with its escapes replaced."""
+    """Return the value of a string literal, with its escapes replaced.
+
+    Raises:
+        BadLiteral: An escape is not a character of Unicode.
+    """
     body, raw = _unquoted(text)
     return body if raw else _ESCAPE.sub(_character, body)
 
@@ -63,7 +67,7 @@ def byte_string(text: str) -> bytes:
     """Return the value of a bytes literal with its prefix `b`. Octal and hexadecimal escapes are single bytes.
 
     Raises:
-        BadLiteral: An escape is invalid.
+        BadLiteral: There is a Unicode escape.
     """
     body, raw = _unquoted(text[1:])
     if raw:

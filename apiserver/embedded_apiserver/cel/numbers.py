@@ -65,7 +65,7 @@ def quotient(one: int, other: int) -> int:
     """Return the quotient of two integers, rounded towards zero.
 
     Raises:
-        EvaluationError: The divisor is 0, or the result does not fit into 64 bits.
+        EvaluationError: The divisor is 0, or the result does not fit into a signed integer of 64 bits.
     """
     if other == 0:
         raise EvaluationError("division by zero")
@@ -100,7 +100,7 @@ def whole(value: float) -> int:
     """Return a floating-point number without its fraction, as an integer.
 
     Raises:
-        EvaluationError: The number is NaN, or not within the range of integers of 64 bits.
+        EvaluationError: The number is NaN, or not strictly between -2**63 and 2**63.
     """
     if math.isnan(value) or not float(_LEAST) < value < 2.0**63:
         raise EvaluationError("integer overflow")

@@ -42,7 +42,7 @@ def key_text(key: Value) -> str:
 
 
 def item(operand: Value, index: Value) -> Value:
-    """Return the element of a list at an index, or the value of a map for a key.
+    """Return the element of a list at an index, or the value of a map for a key; for an optional, see `indexed`.
 
     Raises:
         EvaluationError: There is no such element or key.

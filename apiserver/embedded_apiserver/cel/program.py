@@ -107,7 +107,7 @@ def compile_expression(text: str, environment: Environment, result: Type | None 
 
     Raises:
         CompileError: The text is not a valid expression, or has type errors.
-        InstantiationError: The conversion of a literal always fails.
+        InstantiationError: A literal cannot be converted, or is not a regular expression.
         OutOfSteps: The request's expressions together exceed the maximum number of steps.
     """
     tree, source = parsed(text, binds=environment.binds)

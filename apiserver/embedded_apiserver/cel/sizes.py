@@ -69,7 +69,7 @@ def literal_size(node: Node) -> Range | None:
 
 
 def is_scalar(of: Type) -> bool:
-    """Return whether every value of a type has the size 1."""
+    """Return whether a type is a scalar one, whose values have the size 1, or an optional of one."""
     if of.kind is Kind.OPAQUE and of.name == types.OPTIONAL_NAME:
         return is_scalar(of.parameters[0])
     return of.kind in _SCALARS

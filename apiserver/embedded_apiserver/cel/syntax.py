@@ -26,7 +26,7 @@ class Node:
 
 
 class Literal(Node):
-    """A literal. The type checker also replaces names of types by literals."""
+    """A literal. The name of a type is an `Identifier`, which the compiler turns into a constant."""
 
     __slots__ = ("value",)
 
@@ -160,7 +160,8 @@ class Comprehension(Node):
     holds.
 
     Attributes:
-        form: The form of the loop, which needs only `filter` and `transform`.
+        form: The form of the loop. Its code is made from `over`, `filter` and `transform`, and for `BIND` from `init`
+            and `result`; the other parts are for the type checker and the cost estimate.
         filter: The condition for elements to be transformed; None for all elements.
         transform: The test of each element, or its transformed value.
     """

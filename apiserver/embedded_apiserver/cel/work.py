@@ -20,7 +20,8 @@ _SHORT_TEXT, _SHORT_PART = 30_000, 100  # up to these, CPython's search compares
 
 
 def work_of(declared: Work | None, arguments: Sequence[Type]) -> Work | None:
-    """Return the function that counts the steps of a call; None if all arguments are scalars.
+    """Return the function that counts the steps of a call; None if `declared` is None and no argument has the type
+    of a text, a byte string, a list or a map.
 
     `declared` is the function that the overload declares; None for the default by the types of the arguments.
     """

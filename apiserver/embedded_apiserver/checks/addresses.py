@@ -29,7 +29,10 @@ def address_of(text: str) -> Address | None:
 
 
 def address(text: str, field: str, known: Collection[str] = ()) -> list[Cause]:
-    """Return a validation error if a text is not an IP address; addresses in `known` were accepted before."""
+    """Return a validation error if a text is not an IP address, has leading zeros, or is an IPv4-mapped IPv6 address.
+
+    The texts in `known` were accepted before, and are valid.
+    """
     if text in known:
         return []
     found = address_of(text)
@@ -56,7 +59,11 @@ def network_of(text: str) -> Network | None:
 
 
 def network(text: str, field: str, known: Collection[str] = ()) -> list[Cause]:
-    """Return a validation error if a text is not an address range; ranges in `known` were accepted before."""
+    """Return a validation error if a text is not an address range, or has leading zeros, host bits, or an IPv4-mapped
+    IPv6 address.
+
+    The texts in `known` were accepted before, and are valid.
+    """
     if text in known:
         return []
     found = network_of(text)

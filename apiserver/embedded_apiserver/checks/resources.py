@@ -107,7 +107,9 @@ def pod_resource_name(name: str, field: str) -> list[Cause]:
 
 
 def amount_causes(name: str, text: str, field: str) -> list[Cause]:
-    """Return the validation errors of an amount: it must not be negative, and for countable resources must be whole."""
+    """Return the validation errors of an amount: it must not be negative, and must be whole if the resource is counted
+    (`COUNTED`) or extended.
+    """
     value, causes = quantity(text), []
     if value < 0:
         causes.append(invalid(field, text, NOT_NEGATIVE))

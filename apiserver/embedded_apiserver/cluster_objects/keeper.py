@@ -85,7 +85,7 @@ class Keeper:
         self._settling.settle()
 
     def publish(self, port: int) -> None:
-        """Set the port of the service `kubernetes` to the port at which the server listens."""
+        """Set the target port of the service `kubernetes` and the port of its endpoints; the server listens there."""
         self._port = port
         self._put(HOME)
 

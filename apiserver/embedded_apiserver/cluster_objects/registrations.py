@@ -72,7 +72,7 @@ def specs_of(raw: bytes) -> Specs:
 
 
 class Registrations:
-    """Keeps the APIServices of custom kinds up to date, on the threads of the writes that change definitions.
+    """Keeps the APIServices of custom kinds up to date, on the threads of the writes that change these or definitions.
 
     Args:
         host: The source of locks.
@@ -91,8 +91,9 @@ class Registrations:
         self.settle()
 
     def settle(self) -> None:
-        """Create missing APIServices, and delete those without a definition; do nothing while another thread does
-        this.
+        """Create or correct the APIServices of definitions, and delete those of no definition.
+
+        If another thread is doing this, return at once: that thread does it again afterwards.
         """
         self._settling.settle()
 

@@ -27,7 +27,9 @@ def new(obj: Object) -> Object:
 
 
 def updated(old: Object, made: Object, subresource: str) -> Object:
-    """Return an updated custom resource definition, with its storage version added to the stored versions."""
+    """Return an updated custom resource definition, with its storage version added to the stored versions unless only
+    the status is written.
+    """
     if subresource == "status":
         return made
     status = made["status"]

@@ -29,7 +29,7 @@ def opened(kind: Kind, obj: Object) -> Object:
     defaults of the current schema, and loses fields that the schema does not have.
 
     Raises:
-        StatusError: 500, the conversion webhook fails.
+        StatusError: 500, the conversion webhook fails, or the definition no longer has the stored version.
     """
     if kind.definition is None:
         return obj
@@ -52,7 +52,7 @@ def shown(kind: Kind, obj: Object) -> Object:
 
 
 def prepare(kind: Kind, objects: Iterable[Object]) -> None:
-    """Convert several stored objects by one call of the conversion webhook, and cache the results for `opened`.
+    """Convert stored objects by one call of the conversion webhook for each version; cache the results for `opened`.
 
     Raises:
         StatusError: 500, the conversion webhook fails.

@@ -52,7 +52,9 @@ def spec_causes(spec: Object) -> Iterator[Cause]:
 
 
 def stored_causes(obj: Object) -> Iterator[Cause]:
-    """Return a validation error for each version in `status.storedVersions` that the spec no longer has."""
+    """Return a validation error for each version in `status.storedVersions` that the spec no longer has, or one if
+    there are none at all.
+    """
     names = {version["name"] for version in obj["spec"].get("versions", ())}
     if not obj["status"].get("storedVersions"):
         yield invalid("status.storedVersions", None, "must have at least one stored version")
@@ -67,7 +69,7 @@ def stored_causes(obj: Object) -> Iterator[Cause]:
 
 
 def approval_causes(obj: Object) -> Iterator[Cause]:
-    """Return a validation error if the group belongs to Kubernetes and the definition lacks the approval annotation."""
+    """Return a validation error if the group belongs to Kubernetes and there is no valid annotation of its approval."""
     group = obj["spec"].get("group", "")
     if not any(group == domain or group.endswith(f".{domain}") for domain in _PROTECTED):
         return

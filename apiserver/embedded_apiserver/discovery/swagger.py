@@ -50,7 +50,7 @@ class Swagger:
         self.parameters: dict[str, Any] = {}
 
     def path(self, item: Raw) -> dict[str, Any]:
-        """Return a path item converted to OpenAPI v2, and add its parameters to `parameters`."""
+        """Return a path item converted to OpenAPI v2, and add its shared parameters to `parameters`."""
         made: dict[str, Any] = {method: self._operation(method, item[method]) for method in _METHODS if method in item}
         if "parameters" in item:
             made["parameters"] = [self._parameter("", one) for one in item["parameters"]]

@@ -70,7 +70,7 @@ def _host_ports(container: Object) -> list[int]:
 
 
 def hosts_of_probes(_: Object, spec: Object) -> Violation | None:
-    """Return a violation if a probe or a lifecycle hook names another host than the pod."""
+    """Return a violation if a probe or a lifecycle hook names a host; without one, it asks the pod itself."""
     if not (bad := sorted(set(names_of(spec, lambda one: any(_hosts(one)))))):
         return None
     hosts = sorted({host for one in all_containers(spec) for host in _hosts(one)})
@@ -131,7 +131,7 @@ def sysctls(*allowed: str) -> CheckPod:
 
 
 def windows_host_process(_: Object, spec: Object) -> Violation | None:
-    """Return a violation if a container sets `hostProcess`, so that it runs as a process of its Windows node."""
+    """Return a violation if the pod or a container sets `hostProcess`, to run as a process of its Windows node."""
     if not (who := setters(spec, lambda one: bool(part(one, "windowsOptions").get("hostProcess")))):
         return None
     return Violation("hostProcess", f"{' and '.join(who)} must not set securityContext.windowsOptions.hostProcess=true")

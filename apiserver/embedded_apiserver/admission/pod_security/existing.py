@@ -16,9 +16,10 @@ LONGEST = 1.0
 
 
 def in_order(pods: Iterable[Object]) -> list[Object]:
-    """Return the pods in the order in which to check them: first one pod of each controller, then the others.
+    """Return the pods in the order in which to check them: those without a controller and one of each controller come
+    before all others.
 
-    The pods of one controller are mostly alike, so a check that runs out of time still covers each controller.
+    The pods of one controller are mostly alike, so a check that runs out of time leaves out pods like those checked.
     """
     first: list[Object] = []
     others: list[Object] = []

@@ -66,7 +66,8 @@ def policy_of(labels: Mapping[str, str]) -> tuple[NamespaceLevels, list[Cause]]:
     """Return the pod security policy in the labels of a namespace, and the validation errors of the labels.
 
     An invalid level counts as restricted for `enforce` and as privileged for `audit` and `warn`; an invalid version
-    counts as the newest. Without a label for `warn`, its level is that of `enforce`.
+    counts as the newest. Without a label for `warn`, its level is that of a valid label for `enforce`, and so is its
+    version if no label sets it.
     """
     if LABELS.isdisjoint(labels):
         return NamespaceLevels(), []

@@ -65,7 +65,7 @@ def _added(container: Object) -> list[str]:
 
 
 def volumes(_: Object, spec: Object) -> Violation | None:
-    """Return a violation if the pod has volumes of types such as `hostPath` or `nfs`, which reach beyond the pod."""
+    """Return a violation if a volume has a type that reaches beyond the pod and the API, as `hostPath` and `nfs` do."""
     kinds = [(one.get("name", ""), kind) for one in spec.get("volumes") or () if (kind := _bad_volume(one))]
     if not kinds:
         return None

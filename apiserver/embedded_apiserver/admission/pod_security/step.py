@@ -35,7 +35,8 @@ class PodSecurity(Step):
     It knows the levels `baseline` and `restricted` with all checks of each version. Pods that violate the enforced
     level are refused. Pod templates only cause audit annotations and warnings.
 
-    Invalid labels of a namespace are refused. A change to a stricter level causes warnings about existing pods.
+    Invalid labels of a namespace are refused unless the old labels have the same errors. A change to a stricter level
+    causes warnings about existing pods.
     """
 
     name = "PodSecurity"

@@ -16,7 +16,7 @@ class Violation(NamedTuple):
     """A violation of a pod security check by a pod.
 
     Attributes:
-        reason: The violated rule; the same text for all pods that violate it.
+        reason: The violated rule; the same text for all pods that violate it, but for singular and plural.
         detail: The violating containers and values, as text.
     """
 

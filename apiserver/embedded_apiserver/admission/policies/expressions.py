@@ -117,7 +117,8 @@ class Evaluation:
         """Return whether all conditions are true. If one is false, the result is False, even if others fail.
 
         Raises:
-            Failed: No condition is false, and at least one fails.
+            Failed: No condition is false, and at least one fails; or the cost budget is spent before one is found to be
+                false.
         """
         failed: list[str] = []
         for condition in conditions:

@@ -48,8 +48,9 @@ class _Failure(NamedTuple):
 class MutatingAdmissionPolicy(Step):
     """Applies the bound policies one after another, each to the result of the previous one.
 
-    A policy with `reinvocationPolicy: IfNeeded` is applied a second time if another policy was applied after it, or if
-    a webhook changed the object. The errors of all policies are collected, and the first one is reported.
+    A policy with `reinvocationPolicy: IfNeeded` is applied a second time if any policy was applied in the first round,
+    even if only itself, or if a webhook changed the object. Errors are collected, except those of policies with
+    `failurePolicy: Ignore`, and the first one is reported.
     """
 
     name = MUTATING_POLICY.kind

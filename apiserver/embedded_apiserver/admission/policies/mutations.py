@@ -19,7 +19,7 @@ def configuration(made: Value) -> dict[str, Any]:
     """Return the apply configuration that is the value of a mutation's expression.
 
     Raises:
-        Failed: A part of the value has another type than its field.
+        Failed: A part of the value has another type than its field, or no form in JSON.
     """
     _check_names(made)
     found: dict[str, Any] = as_json(made)
@@ -30,7 +30,7 @@ def operations(made: Value) -> list[dict[str, Any]]:
     """Return the operations of the JSON patch that is the value of a mutation's expression.
 
     Raises:
-        Failed: A part of the value has another type than its field.
+        Failed: A part of the value has another type than its field, or no form in JSON.
     """
     found = []
     for one in made:

@@ -44,6 +44,7 @@ def applied_by_policy(kind: Kind, shown: Object, configuration: Object) -> Objec
     Raises:
         Failed: The configuration does not match the schema of the kind, or sets a part of an atomic list, map or
             object.
+        StatusError: 500, the result has too many values.
     """
     bare = {name: value for name, value in configuration.items() if name not in _HEAD}
     if kind is SCALE:
@@ -69,7 +70,7 @@ def applied_by_policy(kind: Kind, shown: Object, configuration: Object) -> Objec
 def patched_by_policy(kind: Kind, shown: Object, operations: Sequence[Any]) -> Object:
     """Apply a policy's JSON patch to an object, and return the result.
 
-    If a `test` operation fails, the patch changes nothing.
+    If a `test` operation finds another value, the patch changes nothing; if it finds no value, the patch fails.
 
     Args:
         kind: The kind of the object.
@@ -81,7 +82,8 @@ def patched_by_policy(kind: Kind, shown: Object, operations: Sequence[Any]) -> O
 
     Raises:
         Failed: The patch cannot be applied.
-        StatusError: 500, the result is not an object of this kind.
+        StatusError: 500, the result is not an object of this kind, or has too many values; 422, a custom object has
+            another kind.
     """
     steps = read(operations)
     if len(steps) > MAX_OPERATIONS:

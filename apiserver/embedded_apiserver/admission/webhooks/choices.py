@@ -43,7 +43,7 @@ class _Known(NamedTuple):
 
 
 class Choices:
-    """Selects the webhooks to call for a write; results are cached by kind and namespace.
+    """Selects the webhooks to call for a write; results are cached by kind, operation, subresource and namespace.
 
     Args:
         storage: The objects, including the namespaces.

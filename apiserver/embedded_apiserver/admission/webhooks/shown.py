@@ -58,7 +58,7 @@ def resource_shown(kind: Kind) -> dict[str, str]:
 
 
 def shown(attributes: Attributes, seen_as: Kind, obj: Object) -> dict[str, Any]:
-    """Return the new or the old object of a write (`obj`), converted to the version of `seen_as`."""
+    """Return the new or old object of a write (`obj`) as one of the kind `sent`, or of `seen_as` if that is None."""
     kind, sent = attributes.kind, attributes.sent
     if sent is SCALE:
         obj = scale_of(kind, obj)

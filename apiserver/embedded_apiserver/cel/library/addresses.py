@@ -87,7 +87,7 @@ def ip(text: str) -> IP:
     """Return the IP address that a text represents.
 
     Raises:
-        EvaluationError: The text is not an IP address.
+        EvaluationError: The text is not an IP address, has a zone, or is an IPv4-mapped IPv6 address.
     """
     try:
         address, zone = address_of(text)
@@ -104,7 +104,7 @@ def cidr(text: str) -> CIDR:
     """Return the network that a text represents.
 
     Raises:
-        EvaluationError: The text is not a network.
+        EvaluationError: The text is not a network, or one of IPv4-mapped IPv6 addresses.
     """
     failed = "network address parse error during conversion from string: "
     try:

@@ -42,7 +42,7 @@ def formatted(pattern: str, values: list[Value]) -> str:
     """Return a pattern with its formatting clauses, such as `%d`, replaced by values.
 
     Raises:
-        EvaluationError: A clause is unknown, has no value, or has a value of a wrong type.
+        EvaluationError: A clause is unknown, has no value, or has a value of a wrong type; or the result is too long.
     """
     made: list[str] = []
     at = used = length = 0

@@ -50,10 +50,10 @@ class Parts(NamedTuple):
 
 
 def requested(text: str) -> Parts:
-    """Return the parts of an absolute URL or an absolute path.
+    """Return the parts of an absolute URL, an absolute path, or `*`.
 
     Raises:
-        NoURL: The text is neither of them.
+        NoURL: The text is none of them.
     """
     try:
         return _parsed(text, is_request=True)

@@ -49,7 +49,7 @@ def url(text: str) -> URL:
 
 
 def is_url(text: str) -> bool:
-    """Return whether a text is an absolute URL or an absolute path."""
+    """Return whether a text is an absolute URL, an absolute path, or `*`."""
     try:
         url_texts.requested(text)
     except url_texts.NoURL:

@@ -51,7 +51,7 @@ class Correlation:
         self._is_equal: bool | None = None
 
     def key(self, name: str) -> Correlation | None:
-        """Return the correlation of a field or map entry; None if one of the two values lacks it."""
+        """Return the correlation of a field or map entry; None if one of the two values or the schema lacks it."""
         old, new, schema = self._old, self._new, self._schema
         if not isinstance(old, dict) or not isinstance(new, dict) or name not in old or name not in new:
             return None
