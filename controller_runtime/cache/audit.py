@@ -58,7 +58,8 @@ def differences(
     Args:
         page: The objects on the page.
         held: All objects of the store.
-        changed: The keys of objects that may have changed after the page; they are not compared.
+        changed: The keys of all objects that have changed since some version that is not newer than the page's; they are
+            not compared.
         after: The sort key of the last object of the previous page, as returned by `place`; empty for the first page.
         is_last: True if this is the last page.
     """
@@ -199,7 +200,7 @@ class CacheAudit:
             audited.
         source_of: Returns the `ListWatch` that lists the metadata of a cache's collection.
         every: Seconds between two pages, counted over all caches.
-        most_objects: Caches with more objects are not audited; None audits all.
+        most_objects: Caches with more objects are not audited; None for no such limit.
 
     Threads: `run` on one.
     """

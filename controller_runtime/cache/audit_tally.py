@@ -14,7 +14,8 @@ class AuditTally:
         pages: The number of pages that were compared.
         objects: The number of objects on these pages.
         expired: The number of pages that the server could not give, because it no longer had their version.
-        lost: The number of objects whose version in the cache was not that of the server.
+        lost: The number of objects that the cache lacked, had in an older version than the server, or still had after
+            their deletion.
     """
 
     pages: int = 0

@@ -44,7 +44,8 @@ class Bodies:
     """Selects the objects that a cache of metadata keeps whole; see `CacheScope.bodies`.
 
     The cache has the metadata of all objects. An object that is not kept whole is fetched by a `get` when it is read,
-    and kept while there is room. Without selector and function, all objects are fetched so.
+    and kept while there is room; many objects at a time are listed instead, and not kept. Without selector and
+    function, all objects are fetched so.
 
     Attributes:
         label_selector: Objects whose labels match are kept whole; a second watch brings them.
@@ -126,9 +127,9 @@ def fits(body: Body, head: Cached, seen: Seen) -> bool:
     """Return whether a kept body may answer a read of an object whose metadata in the cache is `head`.
 
     It must be the same object, in the state of `head` or in a newer one. A newer body no longer counts once the cache
-    (at `seen`) has passed its version without showing it: then the server's data was restored from a backup without it.
+    (at `seen`) has reached its version without showing it: then the server's data was restored from a backup without it.
     After a restore that made versions smaller, no earlier body counts. A body that says that the object is absent
-    counts only until the cache has seen another change.
+    counts only until the version of the cache moves on.
     """
     if body.uid != head.uid or body.seen.resets != seen.resets:
         return False

@@ -25,8 +25,8 @@ class BodyCache:
         memory: The most bytes of the bodies that are not selected.
 
     Attributes:
-        hits: The number of reads that found a kept body.
-        misses: The number of reads for which the server was asked.
+        hits: The number of bodies that were read and at hand.
+        misses: The number of bodies that were read and not at hand, so that the server had to be asked.
 
     Threads: any, for every method.
     """
@@ -92,7 +92,7 @@ class BodyCache:
                 self._drop(key)
 
     def changed(self, delta: Delta, seen: Seen) -> None:
-        """Drop the body of a changed or deleted object, unless the body is at least as new as the change."""
+        """Drop the body of a deleted object, and that of a changed one unless it still answers reads; see `fits`."""
         key = delta.object.plain_key
         with self._lock:
             body = self._chosen.get(key) or self._read.get(key)

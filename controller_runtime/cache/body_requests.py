@@ -31,8 +31,8 @@ and leaderships.
 
 @attrs.frozen
 class BodyRequests:
-    """The means by which bodies (whole objects) are requested: those of the program's client, with its deadlines and
-    limits.
+    """The means by which bodies (whole objects) are requested: those of the program's client, with its deadlines, its
+    fence and its limits.
 
     Attributes:
         transport: Returns the transport that carries the requests.
@@ -101,7 +101,7 @@ class BodyFetcher:
     ) -> dict[PlainKey, Body]:
         """Request a list page by page, and return the bodies of the objects in `absent`, by key.
 
-        If the list expires before its end, the heads that it has not reached are missing from the result.
+        If the list expires before its end, the heads of objects that it has not brought are missing from the result.
 
         Args:
             absent: The heads of the objects whose bodies the cache lacks, by key.

@@ -21,7 +21,7 @@ class Held:
     Attributes:
         key: The key of the object.
         states: The state that was last seen in each store; None if the object was absent.
-        is_own: Returns whether the work may see a later state; False for an object that now belongs to another replica.
+        is_own: Returns whether the work may see a later state; False for an object that now belongs to another slot.
         bodies: The body that was last seen, by the store of its metadata, for caches that keep only some bodies.
 
     Threads: one; it is in the context of the work.
@@ -40,7 +40,8 @@ class Held:
     def read(self, store: object, key: ObjectKey, found: Cached | None) -> Cached | None:
         """Return the state that this work may see when the store now has `found`, and remember it.
 
-        That is `found` if the object still belongs to this replica, otherwise the state that the work saw last.
+        That is `found` if the object is there and still belongs to the slot of the work, otherwise the state that the
+        work saw last.
         """
         if key != self.key or store not in self.states:
             return found
@@ -51,11 +52,12 @@ class Held:
     def body(self, store: object, key: ObjectKey, found: Cached | None) -> Cached | None:
         """Return the body that this work may see when `found` is the current one, and remember it.
 
-        That is `found` if the object still belongs to this replica, otherwise the body that the work saw last.
+        That is `found` if the object is there and still belongs to the slot of the work, otherwise the body that the
+        work saw last.
 
         Raises:
-            StaleCache: The work has seen no body yet, and the object is gone or belongs to another replica. The object
-                is not reported as absent, since another object may have its name; the cache will show it soon.
+            StaleCache: The work has seen no body yet, and the object is gone or belongs to another slot. The object is
+                not reported as absent, since another object may have its name; the cache will show it soon.
         """
         if key != self.key or store not in self.states:
             return found
@@ -74,8 +76,8 @@ HELD: contextvars.ContextVar[Held | None] = contextvars.ContextVar("held object"
 def holding(held: Held) -> Iterator[None]:
     """Return a context manager: inside its block, reads of the object's key see the states in `held`.
 
-    So work that began with an object sees it to the end, even if it is deleted or now belongs to another replica. Work
-    that began without the object does not see one that belongs to another replica.
+    So work that began with an object sees it to the end, even if it is deleted or now belongs to another slot. Work
+    that began without the object does not see one that belongs to another slot.
     """
     token = HELD.set(held)
     try:

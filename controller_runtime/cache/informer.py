@@ -186,6 +186,8 @@ class Informer:
     def subscribe(self, callback: Callable[[Delta], None], *, name: str) -> Subscription:
         """Call `callback` for every object, then for every change, on a new thread; return the subscription.
 
+        The thread runs while the informer runs.
+
         Args:
             callback: A function that may be slow, keep state and have side effects. An exception in it stops the
                 program.
@@ -254,7 +256,7 @@ class Informer:
             self.portion.share.drop(self.portion)
 
     def join_until(self, deadline: float | None) -> list[Thread]:
-        """Wait for the threads of this informer; return those that still run at `deadline` (monotonic seconds)."""
+        """Wait for the threads that this informer started; return those that still run at `deadline` (monotonic s)."""
         with self._lock:
             threads = [self._packing.thread, *(subscription.thread for subscription in self._subscriptions)]
         return [thread for thread in threads if thread is not None and not thread.join_until(deadline)]

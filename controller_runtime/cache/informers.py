@@ -162,8 +162,8 @@ class Informers:
 
         Fields of the collection that are empty are filled from the scopes of its kind and of all kinds.
 
-        A new informer runs from the call of `start` on. A caller that no longer needs the informer may `release` it,
-        once for each call of `of`.
+        A new informer runs at once if `start` was called, else from that call on. A caller that no longer needs the
+        informer may `release` it, once for each call of `of`.
 
         Args:
             collection: The objects to list and watch.

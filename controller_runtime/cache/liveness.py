@@ -19,8 +19,8 @@ class Liveness:
 
     Attributes:
         heard_at: When the server last gave a sign of life, in monotonic seconds; at first, when the reflector was made.
-            A line or a complete list counts. An opened stream counts, too, unless the watch before failed without a
-            line.
+            A line or a complete list counts. An opened stream counts, too, unless `came_to_nothing` was called and no
+            line has come since.
         told_at: When a line or a complete list last came, in monotonic seconds; at first, when the reflector was made.
             Opening a watch does not count, since it brings the cache no news.
         failed_at: When a list or watch last failed, in monotonic seconds; None if none has.
@@ -71,7 +71,8 @@ class Liveness:
         return is_due
 
     def came_to_nothing(self) -> None:
-        """Record that a watch failed after it was opened; opening the next one then does not count as a sign of
-        life.
+        """Record that an open watch failed: opening the next ones is no sign of life until a line or a list has come.
+
+        It is not called if the server was down or busy, unless the watch failed within `reflector.TOO_SHORT`.
         """
         self._is_opening_ignored = True

@@ -45,7 +45,8 @@ class CacheOptions:
         bodies: Selects the objects that are kept whole, while the cache has only the metadata of the others. None keeps
             all objects whole, and so does a cache with a `make_store`.
         make_store: Makes the store, from its host, label and form, the collection and the transform; None makes a
-            `Store`. It is not used for a cache with a portion.
+            `Store`. It comes before a portion: the caches that a program makes with `make_store` have none, and keep
+            all objects.
         warn_at: The size in bytes at which a warning is logged, with ways to make the cache smaller. None is 256 MiB,
             or a quarter of the process's memory limit if that is less.
         one_by_one: Whether the first lists of the caches that a program starts with come one after another, the largest

@@ -70,6 +70,8 @@ class OwnWrites:
     def check(self, owner: ObjectKey) -> None:
         """Raise an error if a cache does not show the last write for `owner` yet; otherwise forget its writes.
 
+        A cache is not compared before its first list, nor after the server's data was restored from a backup.
+
         Raises:
             StaleCache: A cache is behind; the message names the cache and both resourceVersions.
         """

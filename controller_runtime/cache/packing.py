@@ -155,7 +155,7 @@ class Packing:
         self.thread = spawn(self._host, run.program, f"packing/{self._label}", lambda: self._work(run.stop))
 
     def wait_if_ahead(self) -> None:
-        """During a first list, wait until the compression dictionary has been trained. The caller must not hold a lock.
+        """During a first list, wait until the training of a dictionary has ended. The caller must not hold a lock.
 
         Otherwise a fast list would fill the store with uncompressed objects, which need several times the memory.
         Training takes 0.1 s.

@@ -60,7 +60,7 @@ class Reflector:
     """Lists and watches one collection, and passes objects and changes to a sink, until it is stopped.
 
     The reflector never gives up: after a failure it waits for a growing delay, or for the delay that the server asked
-    for, and tries again. A stream cannot hang, because it is closed after `patience.silence` seconds without a line. An
+    for, and tries again. A stream cannot hang, because it is closed after too long without a line (see `Patience`). An
     object that cannot be read is logged and skipped.
 
     Args:
@@ -96,7 +96,10 @@ class Reflector:
         self._relist = RelistRequest(host)
 
     def relist(self, why: str = "") -> None:
-        """Request a new list in place of a watch; with an empty `why`, only if the portion lacks slots."""
+        """Request a new list in place of the watch that is open or comes next; the open one is closed.
+
+        With an empty `why` a list follows only if the portion lacks slots; otherwise the watch is resumed.
+        """
         self._relist.make(why)
 
     def run(self, stop: Stop) -> None:

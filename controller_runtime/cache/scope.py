@@ -35,13 +35,13 @@ class CacheScope:
 
     Attributes:
         namespaces: Only these namespaces: their names, or a scope by each name. The name `""` stands for all other
-            namespaces. Ignored for cluster-scoped kinds.
+            namespaces. Those of all kinds do not apply to cluster-scoped kinds, whose own scope must have none.
         label_selector: Only objects whose labels match.
         field_selector: Only objects whose fields match.
         transform: Changes objects before they are stored. It applies to a whole kind, so the scope of a namespace
             cannot have one.
         compress: Whether the caches compress their objects; see `CacheOptions.compress`. It applies to a whole kind. If
-            no scope sets it, the size of each collection decides.
+            no scope sets it, the options of the program's caches decide.
         bodies: Selects the objects that are kept whole. Of the others the caches have only the metadata, and fetch the
             whole object when it is read. None keeps all whole. Only the scope of one kind may set it.
 
@@ -73,7 +73,7 @@ class Scopes:
     Attributes:
         all: The scope of all kinds.
         kind: The scope of one kind.
-        namespace: The namespace for kinds whose scope has no namespaces; empty if it is not set.
+        namespace: The namespace for kinds whose own scope has no namespaces; empty if it is not set.
     """
 
     all: CacheScope = _UNSET

@@ -205,7 +205,7 @@ class Store:
 
         Args:
             event: The event.
-            sharing: Finds an equal object of another store, which is then stored instead.
+            sharing: Finds an equal object of another store, which the store may keep in place of the event's.
 
         Raises:
             Exception: An index function raised it; the store is then unchanged.

@@ -87,7 +87,7 @@ class ControllerAttempts(Protocol):
         """Begin to record the reconcile that this thread or coroutine runs."""
 
     def take(self) -> Any:
-        """End the recording that `begin` started on this thread or coroutine, and return it; None if there is none."""
+        """End the recording that `begin` started on this thread or coroutine; return it, or None if it is empty."""
 
     def ended(self, attempt: Any, ended: Ended, outcome: Enum, end: object, took: float, is_late: bool) -> None:
         """Record how a reconcile ended.

@@ -54,7 +54,7 @@ def remedy(extra: str = "", *, controllers: bool = False) -> str:
 
     Args:
         extra: The extra; empty for none.
-        controllers: Install the bundled controllers, too.
+        controllers: Install the bundled controllers with the extras that they require, which then replace `extra`.
     """
     # The parsers of metadata are a tenth of what an idle manager imports, and only this message needs them.
     from controller_runtime.core.library import installed_library

@@ -16,9 +16,9 @@ class _State:
 def is_planning() -> bool:
     """Return whether this program runs with `--plan`: it reconciles each object once, without lasting effects.
 
-    Writes by `Manager.client` are then dry runs, and connections elsewhere are refused. Only code that acts by other
-    means, such as a library that opens connections without Python's `socket`, must call this function, and skip its
-    effect if it returns True.
+    Writes by `Manager.client` are then dry runs, and other connections and the start of programs are refused. Only code
+    that acts by other means, such as a library that opens connections without Python's `socket`, must call this
+    function, and skip its effect if it returns True.
     """
     return _State.planning
 

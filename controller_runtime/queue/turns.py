@@ -237,7 +237,7 @@ class DelayedTurns(Generic[T]):
         return len(self._entries)
 
     def put(self, turn: Turn[T], due: float, live: int) -> bool:
-        """Delay a turn until `due`; return True if it is now the first one to fall due.
+        """Delay a turn until `due`; return True if its entry is now the first one, before stale ones, too.
 
         Args:
             turn: A new turn, or one whose due time is brought forward.

@@ -84,7 +84,7 @@ class WorkQueue(Generic[T]):
     def add(
         self, item: T, *, low: bool = False, cause: str = "", key: PlainKey | None = None, version: str = ""
     ) -> None:
-        """Add `item` for the next free worker, unless it is waiting already. Ignored once the queue is shut down.
+        """Queue `item` now, unless it is queued already; its delay ends, if any. Ignored once the queue is shut down.
 
         Args:
             low: Add it to the low band, for unchanged items, such as those of an initial list. An addition without it
@@ -115,6 +115,7 @@ class WorkQueue(Generic[T]):
         """Add `item` again after the delay that the rate limiter decides. Ignored once the queue is shut down.
 
         A call before the planned retry is due does not count as a failure, so that events do not make the delays grow.
+        The item is then retried when that retry is due, but not before `at_least`.
 
         Args:
             at_least: The least delay in seconds, such as a server's `Retry-After`.
@@ -157,7 +158,7 @@ class WorkQueue(Generic[T]):
             return self._take()
 
     def forget(self, item: T) -> None:
-        """Forget the failures of `item`, because it succeeded or is not retried."""
+        """Forget the failures of `item`, because it succeeded or is not retried; a planned hand-out stays."""
         # Without the lock, because most items have never failed. A failure that is added at the same moment could as
         # well come after this call.
         if item in self._retry_at:

@@ -63,7 +63,7 @@ def _matches(granted: str, asked: str) -> bool:
 
 
 def minimal(accesses: Iterable[Access]) -> set[Access]:
-    """Return the accesses that no other of them includes."""
+    """Return the accesses that no other one of the same group, resource, verb and path includes."""
     unique = set(accesses)
     kinds = defaultdict(list)
     for access in unique:

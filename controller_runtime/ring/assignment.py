@@ -50,7 +50,8 @@ def quotas_of(members: Mapping[str, int], held: Mapping[str, int]) -> dict[str, 
     Args:
         members: The weight of each member; not empty.
         held: The number of slots that each member owns now. If rounding leaves a slot to which several members are
-            equally entitled, the member that owns more slots gets it.
+            equally entitled, the one that owns more beyond its share (rounded down) gets it, then the first by
+            name.
     """
     total = sum(members.values())
     quotas = {member: SLOTS * weight // total for member, weight in members.items()}

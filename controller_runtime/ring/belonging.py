@@ -16,7 +16,7 @@ class ForeignObject(ControllerRuntimeError):
 
 
 def check_map(found: Mapping[str, Any], ring: str) -> None:
-    """Check that a ConfigMap belongs to a ring: it has the ring's label, or its only content is an assignment.
+    """Check that a ConfigMap is that of a ring: it has the ring's label, or no such label but only an assignment.
 
     Raises:
         ForeignObject: It does not belong to the ring.

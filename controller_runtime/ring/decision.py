@@ -154,8 +154,8 @@ def in_the_way(division: str, ring: Assignment | None, others: Iterable[Sighting
 
     A division is the way in which a program assigns objects to slots. With two divisions at once, some objects would
     have two owners and others none. So only members with the division of the published assignment work, and others wait
-    until those have no valid claims. Without an assignment, members wait for members of other divisions that claim
-    slots.
+    until those have no valid claims. They also wait, even without an assignment, for members of other divisions that
+    claim slots.
 
     Args:
         division: The division of the member that may wait.
@@ -188,8 +188,8 @@ def is_older(me: Claim, ring_uid: str, uid: str, ring: Assignment | None) -> boo
 def publishes(own: Sighting, ring: Assignment | None, others: Iterable[Sighting], now: float) -> bool:
     """Return whether this member publishes: it is the first by name of the ready members with a valid claim.
 
-    A claim is valid until its lease expires. A ready member works, is not leaving, and waits for no other division. For
-    divisions see `in_the_way`. If this member has the division of the published assignment, only members of that
+    A claim is valid until its lease expires. A ready member was a member for one lease duration, works, is not
+    leaving, and waits for no other division. For divisions see `in_the_way`. If this member has the division of the published assignment, only members of that
     division are considered, else those of all divisions.
 
     For a while two members may both publish. That does no harm: an assignment is written only over the version that was

@@ -28,9 +28,9 @@ class _Gone(NamedTuple):
 
 
 class RingKind:
-    """Finds the slot of each object of one kind, also of deleted ones, in a ring by uid or owner.
+    """Finds the slot of each object of one kind, also of deleted ones.
 
-    There the slot depends on the object, and cannot be computed from its key.
+    It is for rings by uid or owner, where the slot cannot be computed from the key, and for kinds that a ring divides.
 
     Args:
         host: The source of the lock.

@@ -153,7 +153,7 @@ class RingObjects:
         return found
 
     def sighting(self, name: str, lease: dict[str, Any], now: float) -> Sighting:
-        """Return the sighting of a lease that was read at `now`. A lease without a readable claim claims no slots."""
+        """Return the sighting of a lease read at `now`. Without a readable claim it claims and follows nothing."""
         try:
             claim = Claim.from_text(annotations_of(lease).get(CLAIM, ""))
         except ValueError:
@@ -206,7 +206,9 @@ class RingObjects:
             client.delete(LEASES, key, uid=uid, resource_version=version)
 
     def publish(self, ring: PublishedRing, assignment: Assignment, deadline: float) -> None:
-        """Write an assignment over the one that was read, with a new incarnation if the server's data went back.
+        """Write an assignment over the one that was read.
+
+        It gets a new incarnation if there was none, or the server's data went back.
 
         Raises:
             Conflict: Another member has published one meanwhile.

@@ -59,7 +59,7 @@ class Publisher:
             True if there is a new assignment, which should be read at once.
 
         Raises:
-            APIError: The assignment was refused.
+            APIError: The assignment, or the deletion of a lease, was refused.
             ConnectionLost: No answer came.
         """
         try:

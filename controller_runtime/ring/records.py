@@ -34,7 +34,8 @@ class Claim:
         epoch: The epoch of the newest assignment that it follows; it takes no slots by an older assignment.
         slots: The slots that it owns, or still has running work for, as a bit set.
         weight: Its share of the slots, relative to the weights of the others.
-        is_ready: Whether it may get slots: it has been a member for one lease duration, and is not leaving.
+        is_ready: Whether it may get slots: it has been a member for one lease duration, works, is not leaving, and
+            waits for no other division.
         is_leaving: Whether it is stopping, and should get no slots.
         division: A hash of the objects that it divides into slots, and how; only members with the same hash can divide
             work.

@@ -47,7 +47,7 @@ class RightsReview:
     """Asks the server about each right of a ring member, and logs missing rights; a runnable.
 
     Each authenticated user may ask about its own rights, by the ClusterRole `system:basic-user`. If the server refuses
-    or does not serve that, no right counts as missing.
+    or does not serve that, the findings of the last complete review stay: at first, that none is missing.
 
     Args:
         host: The source of the time.
@@ -75,7 +75,7 @@ class RightsReview:
 
     @property
     def missing(self) -> tuple[RingRight, ...]:
-        """The rights that the last reviews found missing."""
+        """The rights that the last complete review found missing."""
         return self._missing
 
     def run(self, stop: Stop) -> None:

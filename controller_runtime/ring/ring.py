@@ -112,7 +112,7 @@ class Ring:
         Caches get the objects of a slot before this replica owns it, and keep them until its work for the slot has
         ended. So listers of these kinds are partial: a missing object may belong to another replica. In a ring by uid,
         a server with the feature `ShardedListAndWatch` sends each replica only its share of the kind; other servers
-        send all objects, and the cache drops those of other replicas before it decodes them.
+        send all objects, and the cache drops those of other replicas before it decodes their bodies.
 
         Args:
             kind: The kind whose keys are the requests of shared reconcilers.

@@ -58,8 +58,10 @@ class SharedReconciler(Reconciler):
     def reconcile(self, request: Request) -> Result:
         """Reconcile the request if this replica owns its slot; otherwise return at once.
 
-        An object that exists at the beginning stays visible until the end, even if it is deleted meanwhile. A plan
-        (`--plan`) shows the work of all replicas, so then all requests are reconciled.
+        If the ring divides the caches of the kind, or is by uid or owner, an object that exists at the beginning stays
+        visible until the end, even if it is deleted meanwhile. The request is then skipped, too, if another object has
+        taken the name, or the object now belongs to another slot. A plan (`--plan`) shows the work of all replicas, so
+        it reconciles all requests.
         """
         if is_planning():
             return self._inner.reconcile(request)

@@ -33,7 +33,7 @@ class RingCounts:
 
     Attributes:
         members: The number of slots that each live member claims, this one included.
-        unclaimed: The number of slots that no member claims.
+        unclaimed: The number of slots that none of these members claims.
         turn_age: Seconds since the last successful update of the ring, or since the member was made.
         changes: How many slots this member has taken, given back and lost.
         gaps: For each slot that this member took from another one, the seconds since that one may last have owned it.
@@ -117,7 +117,10 @@ class RingStatus:
             self._ours = 0
 
     def has_successor(self, division: str) -> bool:
-        """Return whether another member with this division was ready to own slots at the last successful update."""
+        """Return whether another live member with this division is ready to own slots.
+
+        Its claim is that of the last successful update; a member that has expired since then does not count.
+        """
         now = self._host.monotonic()
         with self._lock:
             others = [other for other in self._others if now < other.expires_at]
