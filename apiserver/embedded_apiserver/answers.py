@@ -42,8 +42,8 @@ def whole_answer(status: int, form: Form, body: bytes, warnings: Sequence[str] =
 def warned(headers: Mapping[str, str], warnings: Sequence[str]) -> dict[str, str]:
     """Return the headers with `warnings` added to the `Warning` header, which may contain several warnings.
 
-    Like a real API server, leave out warnings that a header cannot contain, and the last warnings if there are very
-    many.
+    Like a real API server, send equal warnings once, leave out warnings that a header cannot contain, and if they have
+    more than 4,096 characters together, shorten each to 256 and leave out the last ones.
     """
     escaped = [warning.replace("\\", "\\\\").replace('"', '\\"') for warning in _legal(warnings)]
     before = [headers["warning"]] if "warning" in headers else []

@@ -42,9 +42,9 @@ class Audited(Protocol):
 class AuditedHandler:
     """A `Handler` that passes requests to another handler and logs them in a file. Bodies are not logged.
 
-    The text of the request is encoded before the request is carried out, so a request with text that cannot be encoded
-    fails before it changes anything. If a line cannot be written, for example because the disk is full, an error is
-    logged instead and the server continues, like a real API server.
+    The part of a line that comes from the request is encoded before the request is carried out, with U+FFFD in place of
+    bytes that are not UTF-8. If a line cannot be written, for example because the disk is full, an error is logged
+    instead and the server continues, like a real API server.
 
     Args:
         host: The host, for the times of requests and responses.
@@ -87,11 +87,11 @@ class AuditedHandler:
         return not isinstance(self._inner, Screen) or self._inner.knows(headers)
 
     def is_heavy(self, request: HTTPRequest) -> bool:
-        """Return the answer of the inner handler; see `Screen.is_heavy`."""
+        """Return the answer of the inner handler; False if it is no `Screen`; see `Screen.is_heavy`."""
         return isinstance(self._inner, Screen) and self._inner.is_heavy(request)
 
     def calls_out(self, request: HTTPRequest) -> bool:
-        """Return the answer of the inner handler; see `Screen.calls_out`."""
+        """Return the answer of the inner handler; False if it is no `Screen`; see `Screen.calls_out`."""
         return isinstance(self._inner, Screen) and self._inner.calls_out(request)
 
     def close(self) -> None:

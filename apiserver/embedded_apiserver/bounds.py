@@ -106,7 +106,7 @@ def listed(words: Iterable[str], count: int) -> str:
     """Return words separated by commas; of many words only the first ones, and the number of the others.
 
     Args:
-        words: The words. Only as many as shown are read from the iterable.
+        words: The words. At most one more than is shown is read from the iterable.
         count: The number of all words.
     """
     shown: list[str] = []

@@ -32,7 +32,7 @@ def no_json(content: bytes) -> str:
 
 
 def go_value(value: Any) -> str:
-    """Return a decoded JSON value as text, formatted as by Go's `%v`."""
+    """Return a decoded JSON value as text, as by Go's `%v`, but floating-point numbers in Python's format, as `1.0`."""
     match value:
         case None:
             return "<nil>"
@@ -46,10 +46,11 @@ def go_value(value: Any) -> str:
 
 
 def check_timeout(text: str) -> None:
-    """Refuse a request whose parameter `timeout` is not a duration, or is less than a millisecond.
+    """Refuse a request whose parameter `timeout` is not a duration, or is greater than 0 but less than a millisecond.
 
     Raises:
-        StatusError: 400 if `text` is not a duration, 504 if it is less than a millisecond.
+        StatusError: 400 if `text` is not empty and not a duration of Go, 504 if it is greater than 0 but less than a
+            millisecond.
     """
     if not text:
         return

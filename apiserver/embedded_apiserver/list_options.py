@@ -59,7 +59,8 @@ class ListOptions:
             release: The Kubernetes release that the server serves.
 
         Raises:
-            StatusError: 400 if a number or a selector cannot be read, 422 if parameters contradict each other.
+            StatusError: 400 if a number cannot be read; 422 if parameters are invalid or contradict each other, but 400
+                if a selector cannot be read either. Without other errors, selectors are not checked here.
         """
         initial, timeout = query.get("sendInitialEvents"), number_of(query, "timeoutSeconds")
         options = cls(
@@ -116,7 +117,7 @@ class ListOptions:
     def is_exact(self) -> bool:
         """True if the client requests the state at exactly `version`.
 
-        It does so by `resourceVersionMatch=Exact`, or by a version together with a limit but without a match.
+        It does so by `resourceVersionMatch=Exact`, or by a version other than 0 with a limit but without a match.
 
         The second rule is older than `resourceVersionMatch`; real API servers still apply it.
         """
@@ -149,8 +150,8 @@ def version_number(text: str, *, of_list: bool = False) -> int:
         of_list: True if the request is a list.
 
     Raises:
-        StatusError: The parameter is not a number: 400 for a list, and 500, as from a real API server, for a watch or a
-            get.
+        StatusError: The parameter is not a number of 64 bits: 400 for a list, and 500, as from a real API server, for a
+            watch or a get.
     """
     if not text:
         return 0

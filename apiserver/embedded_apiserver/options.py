@@ -43,7 +43,7 @@ def query_of(pairs: tuple[tuple[str, str], ...]) -> Query:
 
 
 def is_true(value: str | None) -> bool:
-    """Return whether a boolean parameter is true. As on a real API server, every text but `false` and `0` is true."""
+    """Return whether a boolean parameter is true: not None, and no `0` or `false`, as on a real API server."""
     return value is not None and value.lower() not in ("false", "0")
 
 
@@ -51,7 +51,7 @@ def number_of(query: Query, name: str) -> int | None:
     """Return a parameter as a whole number; None if the parameter is absent.
 
     Raises:
-        StatusError: 400, the parameter is not a number.
+        StatusError: 400, the parameter is not a number of 64 bits.
     """
     value = query.get(name)
     if value is None:
@@ -143,7 +143,7 @@ class WriteOptions(msgspec.Struct, frozen=True):
         return cls(dry_run == "All", validation, manager, is_true(query.get("force")))
 
     def shown(self) -> dict[str, Any]:
-        """Return the options as JSON for policies and webhooks, without kind and apiVersion."""
+        """Return the options as decoded JSON for policies and webhooks, without kind, apiVersion and `force`."""
         shown: dict[str, Any] = {}
         if self.dry_run:
             shown["dryRun"] = ["All"]
@@ -211,7 +211,8 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
         them either.
 
         Raises:
-            StatusError: 400 if the body or a number cannot be read, 422 if an option is not valid.
+            StatusError: 400 if the body or a number cannot be read, 413 if the body has too many values, 422 if an
+                option is not valid.
         """
         options = cls._from_body(body) if body.strip() else cls._from_query(query)
         policy, causes = options.propagation_policy, []
@@ -224,7 +225,7 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
         return options
 
     def shown(self) -> dict[str, Any]:
-        """Return the options as JSON for policies and webhooks, without kind and apiVersion."""
+        """Return the options as decoded JSON for policies and webhooks, without kind and apiVersion."""
         shown: dict[str, Any] = msgspec.to_builtins(self)
         shown["preconditions"] = {name: value for name, value in shown["preconditions"].items() if value is not None}
         return {name: value for name, value in shown.items() if value not in (None, {}, [])}

@@ -33,7 +33,7 @@ _LAST = "\U0010ffff"
 
 
 class BeyondSubset(ValueError):
-    """A regular expression uses syntax outside of the supported subset. RE2 might accept or refuse it."""
+    """A regular expression is outside of the supported subset, or too large. RE2 might accept or refuse it."""
 
 
 class _PatternParser:
@@ -236,7 +236,7 @@ class SubsetPattern:
     """A compiled regular expression in a subset of RE2's syntax, with the methods of `patterns.Pattern`. Threads: any.
 
     Raises:
-        BeyondSubset: The pattern uses syntax outside of the subset.
+        BeyondSubset: The pattern uses syntax outside of the subset, or is too long or too deeply nested.
     """
 
     def __init__(self, pattern: str) -> None:

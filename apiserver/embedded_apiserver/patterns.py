@@ -100,8 +100,8 @@ def compiled(pattern: str) -> AnyPattern:
     """Return the compiled pattern, perhaps from a cache.
 
     Raises:
-        NoPattern: The text is not a regular expression.
-        UsageError: RE2 is not installed, and the pattern uses syntax that only RE2 supports.
+        NoPattern: RE2 is installed, and the text is not a regular expression.
+        UsageError: RE2 is not installed, and the pattern is beyond the subset that needs none, or is not valid.
     """
     engine, options = _engine()
     if engine is None:

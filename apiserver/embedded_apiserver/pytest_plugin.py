@@ -55,9 +55,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the last requests to the server to the report of a failed test.
+    """Add the last requests to the report of a failed test that uses the server.
 
-    A test that fails because the fixture has the wrong scope gets advice instead.
+    If the failure is that the fixture has the wrong scope, advice is added as well.
     """
     report = yield
     if report.failed:
@@ -70,7 +70,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.fixture
 def kubernetes_server(request: pytest.FixtureRequest) -> Iterator[KubernetesServer]:
-    """Provide an empty Kubernetes API server, to which `KUBECONFIG` refers."""
+    """Provide an empty Kubernetes API server, to which `KUBECONFIG` refers unless the plugin's setting is `never`."""
     yield from _served(request)
 
 

@@ -64,7 +64,7 @@ def scaled(kind: Kind, obj: Object, scale: Object) -> dict[str, Any]:
         scale: The `Scale` from the client, as returned by `decode` or `admit`.
 
     Raises:
-        StatusError: 422, the number of replicas is negative; 409, `scale` has another uid.
+        StatusError: 422, the number of replicas of a built-in kind is negative; 409, `scale` has another uid.
     """
     replicas = part(scale, "spec").get("replicas", 0)
     if replicas < 0 and kind.definition is None:  # a custom kind has a rule of its own
@@ -95,7 +95,7 @@ def check_custom_scale(kind: Kind, old: Object, new: Object) -> None:
     share the ownership of the field, or give it up.
 
     Raises:
-        StatusError: 500, no manager owns the number of replicas, or the number changes.
+        StatusError: 500, the object has no number of replicas, no manager owns it, or it changes.
     """
     wanted = kind.scale.wanted
     before, after = _at(old, wanted), _at(new, wanted)

@@ -162,10 +162,10 @@ def precondition_failed(kind: Named, name: str, what: str, asked: str, actual: s
 
 
 def invalid(kind: Named, name: str, causes: Iterable[Cause]) -> StatusError:
-    """Return a 422 error for an object that breaks rules of its kind, with all its validation errors.
+    """Return a 422 error for an object that breaks rules of its kind, with its validation errors.
 
-    The message contains equal errors only once. If there are very many, it contains the first ones and the number of
-    the others.
+    The message contains equal errors only once. If there are very many, causes and message contain only the first ones,
+    and the message also the number of the others.
     """
     return _invalid(kind.kind, kind.group, name, causes)
 

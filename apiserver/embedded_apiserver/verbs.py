@@ -113,7 +113,7 @@ class Verbs:
             on_ready: Called when a watch may have lines; see `APIServer.handle`.
 
         Raises:
-            StatusError: The request is refused.
+            StatusError: The request is refused. For a deprecated kind, most errors are returned as responses.
         """
         if not route.kind.deprecation:
             return self._answer(user, route, request, on_ready)
@@ -245,7 +245,7 @@ def verb_of(route: Route, method: str) -> str:
     """Return the verb, such as `list`, of an HTTP method on the object or collection that `route` names.
 
     Raises:
-        StatusError: 405, the route does not support the method; 404, the kind has no such subresource.
+        StatusError: 405, the method is not supported there; 404, there is no such subresource; 400, a name is missing.
     """
     kind = route.kind
     if route.subresource and route.subresource not in kind.subresources:

@@ -27,8 +27,9 @@ LATE = 2.0
 class PerturbedHandler:
     """An `api.http.Handler` that causes one fault for one client, and passes all other requests on unchanged.
 
-    The plan names the client, and the write or change at which the fault happens. Writes and changes are counted from
-    the client's first request on.
+    The plan names the client (if it names none, it means all clients except kubectl), and the time of the fault: a
+    write, a change, or a rest, which is a time without changes. Writes and changes are counted from the client's first
+    request on.
 
     Args:
         host: The source of time, locks and threads.

@@ -32,7 +32,7 @@ class Past:
     Attributes:
         resource: The resource.
         version: The resourceVersion of the state to show.
-        on_shown: A function that is called for each list that shows the state.
+        on_shown: A function that is called for each request for a list, or a page of it, that shows the state.
     """
 
     resource: str

@@ -39,7 +39,7 @@ class Perturbing:
 
         Raises:
             UsageError: The file is not a perturbation, or needs a command that is missing, or there is a command but no
-                file.
+                file, or the command's quotes do not match.
         """
         if path is None:
             if command:

@@ -16,8 +16,8 @@ from embedded_apiserver.storage.stored import key_of
 
 
 def environment_of(storage: Storage, pod: Object, container: Mapping[str, Any]) -> dict[str, str]:
-    """Return the environment variables of a container. References to missing objects, and to resources, are left
-    out.
+    """Return the environment variables of a container. References to missing objects, keys or fields, and to
+    resources, are left out.
     """
     namespace = pod["metadata"].get("namespace", "")
     found = {"HOSTNAME": str(part(pod, "spec").get("hostname") or pod["metadata"]["name"])}

@@ -35,7 +35,7 @@ _BUG = 1
 
 
 class Kubelet:
-    """A simulated kubelet: it serves logs, commands and ports of containers for which a program is set.
+    """A simulated kubelet: it serves logs of containers with a program or a log, and exec and ports of those with one.
 
     Args:
         host: The host that runs the programs, each on its own thread.
@@ -63,7 +63,7 @@ class Kubelet:
         """Return the log of a container; None if it has neither a program nor a log.
 
         Raises:
-            StatusError: 400, the previous log was requested, and the container was never restarted.
+            StatusError: 400, the previous log was requested, and there is none.
         """
         asked = log_query(query, self._host.now())
         logs, has_program = self.programs.logs, self.programs.of(_named(pod, container)) is not None

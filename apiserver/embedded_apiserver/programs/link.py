@@ -51,7 +51,7 @@ class Link:
     # The side of the programs.
 
     def put(self, message: bytes, is_urgent: Callable[[], bool] = never) -> None:
-        """Send a message to the client once there is room; drop the message if the client has disconnected.
+        """Send a message to the client once there is room; drop it if the client has disconnected, or after `finish`.
 
         Args:
             message: The message.

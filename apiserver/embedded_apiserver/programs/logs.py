@@ -125,7 +125,7 @@ class Logs:
         return text[: query.limit]
 
     def follow(self, pod: Mapping[str, Any], container: str, query: LogQuery, on_ready: Callable[[], None]) -> LogWatch:
-        """Return a watch with the requested part of a container's log and all new lines, until the container ends."""
+        """Return a watch with the requested part of a container's log and all new lines, until `end` for its pod."""
         with self._lock:
             log = self._log(pod, container, previous=query.previous)
             watch = LogWatch(self, log, query, on_ready)
@@ -172,8 +172,8 @@ class LogWatch:
         self._left = query.limit
 
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
-        """Return new lines; see `http.Watch.take`. The last line is truncated if it exceeds the requested number of
-        bytes.
+        """Return the next lines; see `http.Watch.take`. The last line is truncated if it exceeds the requested number
+        of bytes.
         """
         if self._first:
             taken, self._first = self._first[:limit], self._first[limit:]

@@ -15,7 +15,9 @@ PROTOCOLS = ("v4.channel.k8s.io", "")
 
 
 class PortLink(Link):
-    """The connections to ports of a pod, over one WebSocket. It ends when the last connection ends.
+    """The connections to ports of a pod, over one WebSocket.
+
+    The protocol cannot end one connection alone, so the WebSocket ends when the last connection ends.
 
     Args:
         host: The source of locks.

@@ -69,7 +69,7 @@ class Inlet(io.RawIOBase):
         self._is_over = False
 
     def feed(self, data: bytes) -> bool:
-        """Add bytes to the input and return True; return False if the buffer is full."""
+        """Add bytes to the input, or drop them after `end`, and return True; return False if the buffer is full."""
         with self._link.condition:
             if len(self._bytes) > ROOM and not self._is_over:
                 return False

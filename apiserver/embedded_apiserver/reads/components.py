@@ -41,7 +41,7 @@ class Components:
         self._caller = caller
 
     def get(self, name: str) -> bytes:
-        """Return the JSON of the `ComponentStatus` named `name`.
+        """Return the JSON of the `ComponentStatus` named `name`, without kind and apiVersion.
 
         Raises:
             StatusError: 404, there is no component of that name.

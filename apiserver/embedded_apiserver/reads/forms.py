@@ -101,8 +101,9 @@ class JSONForm:
         api_version: The apiVersion of the objects.
         kind: The kind of the objects.
         list_kind: The kind of lists; if empty, the kind of the objects followed by `List`.
-        items_named: True if each item of a list has its kind and apiVersion, as for custom kinds. Such a list has a
-            `continue` token, perhaps empty, on every page, and its fields are in alphabetical order.
+        items_named: True if each item of a list has its kind and apiVersion, as for custom kinds. If `list_kind` is
+            given as well, a list has a `continue` token, perhaps empty, on every page, and its fields are in
+            alphabetical order.
     """
 
     content_type = stream_type = "application/json"

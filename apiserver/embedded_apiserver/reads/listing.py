@@ -38,8 +38,8 @@ class Page(NamedTuple):
         items: The objects, in the order of their keys.
         version: The resourceVersion of the listed state.
         token: The `continue` token of the next page; empty on the last page.
-        remaining: The number of objects after this page. None on the last page, or with selectors, because each further
-            object would have to be compared with them.
+        remaining: The number of objects after this page. None on the last page, or with a label or field selector,
+            because each further object would have to be compared with it. A shard selector is ignored in the number.
         shards: The shard selector of the list; empty if absent.
     """
 

@@ -134,7 +134,10 @@ def check_known(accept: str, offered: Sequence[str], listed: Sequence[str] = ())
 
 
 def aggregated_type(accept: str, parameters: Mapping[str, str]) -> str:
-    """Return the media type, JSON or protobuf, that the client prefers with `parameters`; empty if there is none."""
+    """Return the media type, JSON or protobuf, that the client prefers with `parameters`.
+
+    Empty if there is none, or if the client prefers a type without `as`, `g` and `v`.
+    """
     for media_type, given in _candidates(accept):
         if not _converts(given):
             return ""

@@ -19,7 +19,9 @@ _ALWAYS = "/version"
 
 
 def readable_answer(request: HTTPRequest, response: HTTPResponse) -> HTTPResponse:
-    """Return the response with indented JSON if a real API server would indent it for this client; else unchanged."""
+    """Return the response with indented JSON and no final newline if a real API server would do so for this client;
+    otherwise unchanged.
+    """
     if not response.body or not response.headers.get("content-type", "").startswith("application/json"):
         return response
     path = request.path.rstrip("/")

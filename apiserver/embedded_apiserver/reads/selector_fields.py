@@ -19,7 +19,7 @@ def supported_fields(kind: Kind) -> tuple[str, ...]:
 
 
 def fields_for_selector(kind: Kind, obj: Object) -> dict[str, str]:
-    """Return the values of all `supported_fields` of an object by path, as texts."""
+    """Return the values of the `supported_fields` by path, as texts; a cluster-scoped object has no namespace there."""
     metadata = obj["metadata"]
     fields = {"metadata.name": metadata["name"]}
     if kind.namespaced:

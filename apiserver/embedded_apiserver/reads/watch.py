@@ -102,7 +102,7 @@ class ObjectWatch:
 
     def next_wake(self) -> float | None:
         """Return the seconds until a bookmark or the end is due, so that `take` must be called even without a
-        change.
+        change; 0 while existing objects are left, and after the end.
         """
         if self._phase is not _Phase.LIVE:
             return 0.0
@@ -210,8 +210,7 @@ def open_watch(
 ) -> ObjectWatch | FailedWatch:
     """Return the watch that `options` describe, or a watch whose only line is an error.
 
-    A watch without a resourceVersion begins with the existing objects, even with `sendInitialEvents=false`, as on a
-    real API server since 1.34.
+    A watch without a resourceVersion, or with 0, begins with the existing objects, unless `sendInitialEvents=false`.
 
     Args:
         host: The source of time, and of randomness for the duration of the watch.

@@ -94,7 +94,8 @@ def new_identity(now: datetime, names: Collection[str] = ()) -> Identity:
 def kept_identity(directory: Path, now: datetime, names: Collection[str] = ()) -> Identity:
     """Return the identity stored in a directory; if there is none that can be used, create and store one (mode 0600).
 
-    A stored identity cannot be used if its certificates expire soon, or are not valid for all of `names`.
+    A stored identity cannot be used if its certificates expire within 90 days, or are not valid for all of `names`; its
+    signing key is kept even then. If only the signing key is missing, only that is new.
 
     Raises:
         UsageError: The directory cannot be used, or the stored file is damaged.

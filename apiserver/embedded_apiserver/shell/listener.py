@@ -135,7 +135,7 @@ class Connections:
         self._places.begin(protocol, self._loop.time(), known=known)
 
     def end(self, protocol: web.RequestHandler) -> None:
-        """Record that the response to a request has been sent."""
+        """Record that a request has been answered."""
         self._places.end(protocol, self._loop.time())
 
     def close(self) -> None:
@@ -150,7 +150,7 @@ class Connections:
             self._abort(protocol)
 
     def abort(self) -> None:
-        """Abort all connections."""
+        """Abort all established connections."""
         for transport in tuple(self._transports.values()):
             transport.abort()  # `close` would wait for the client's part of the TLS shutdown, which may never come
 

@@ -79,7 +79,7 @@ class Places(Generic[K]):
             self._anonymous[key] = now  # moves it to the end of the order
 
     def end(self, key: K, now: float) -> None:
-        """Record that the response to a request has been sent."""
+        """Record that a request has been answered."""
         if key in self._busy:
             self._busy.remove(key)
             self._idle[key] = now

@@ -75,8 +75,8 @@ def run(
         publish: A function that is called with the port before `announce`; None for none.
 
     Raises:
-        UsageError: The port is in use, the address does not belong to this machine, or the kubeconfig cannot be
-            written.
+        UsageError: The port is in use, the address does not belong to this machine, the kubeconfig cannot be written,
+            or standard input cannot show the end of the parent.
 
     Threads: the main thread, because Python delivers signals there.
     """

@@ -75,7 +75,7 @@ class Shell:
         """Start to accept connections and return the port.
 
         Args:
-            port: The port; 0 lets the system choose one.
+            port: The port of 127.0.0.1; 0 lets the system choose one.
             context: The TLS context; None for plain HTTP.
             sock: A bound socket to use instead of `port`; it is closed at the end.
 

@@ -48,7 +48,9 @@ class Certificates:
         return names_of(self.server)
 
     def check(self) -> None:
-        """Check that a server can use these certificates, and that clients which trust the authority will accept them.
+        """Check that the authority has issued the server's certificate, and that the key is that of this certificate.
+
+        The times of expiry are not checked; see `valid_until`.
 
         Raises:
             ValueError: A value is not a certificate or key, or they do not belong together.

@@ -90,7 +90,7 @@ class Watches:
             watcher.finish()
 
     def finish(self) -> None:
-        """End all watches, and refuse new ones."""
+        """End all watches, and stop the worker threads that take events which wait for webhooks."""
         self.end()
         self.takers.stop()
 
@@ -195,7 +195,10 @@ class Watcher:
         self._end_turn(True)
 
     def pump(self) -> int:
-        """Write available events as far as the client reads them; return the number of bytes written."""
+        """Write available events as far as the client reads them; return the number of bytes written.
+
+        If events wait for webhooks, a task writes them, and the result is 0.
+        """
         written = 0
         if self._watch is None or self._connection is None or self._turn.done():
             return written

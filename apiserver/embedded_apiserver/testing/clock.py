@@ -24,7 +24,9 @@ class MovableHost:
         self._shown: tuple[datetime | None, timedelta] = None, timedelta()
 
     def now(self) -> datetime:
-        """Return the wall clock's time: that at which it was stopped, or that of the wrapped host, plus all moves."""
+        """Return the wall clock's time: that at which it was stopped plus the moves since then, or that of the wrapped
+        host plus all moves.
+        """
         stands_at, ahead = self._shown
         return (stands_at or self._inner.now()) + ahead
 

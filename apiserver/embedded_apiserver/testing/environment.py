@@ -20,7 +20,7 @@ def changes(environment: MutableMapping[str, str], kubeconfig: Path) -> dict[str
     unset.
 
     `KUBECONFIG` is set to the file. The variables that a pod has are unset, because clients prefer them. If a proxy is
-    configured, loopback addresses bypass it.
+    configured, 127.0.0.1 bypasses it.
     """
     changed: dict[str, str | None] = {KUBECONFIG: str(kubeconfig), **dict.fromkeys(_IN_CLUSTER)}
     if any(environment.get(name) for name in _PROXIES):

@@ -27,7 +27,9 @@ class _Past(NamedTuple):
 
 
 class Front:
-    """The HTTP handler at one address. It passes requests to the current round: the server of the running test.
+    """The `Handler` and `Screen` at one address. It passes requests to the current round: the server of a running test.
+
+    If rounds overlap, the current one is the last that was begun and has not ended.
 
     Attributes:
         leftovers: Messages about watches that clients of ended tests have opened.
@@ -48,7 +50,7 @@ class Front:
         return rounds[-1] if rounds else None
 
     def begin(self, begun: Round) -> None:
-        """Pass requests to the server `begun` of a test, until `end` is called."""
+        """Pass requests to the server `begun` of a test until its end, except while there is one that began later."""
         self._rounds = (*self._rounds, begun)
 
     def replace(self, old: Round, new: Round) -> None:

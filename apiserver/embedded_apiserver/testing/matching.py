@@ -58,7 +58,7 @@ def target_of(kinds: Kinds, verb: str, resource: str, name: str | None = None) -
         name: The name of the object; None to match any name.
 
     Raises:
-        UsageError: The verb does not exist, or the resource is not served.
+        UsageError: The verb does not exist, or the resource or its subresource is not served.
     """
     if verb != ANY and verb not in VERBS and verb not in METHODS:
         raise UsageError(f"no verb {verb!r}: give one of {', '.join(VERBS)}, or {', '.join(METHODS)}, or {ANY!r}")
@@ -67,10 +67,10 @@ def target_of(kinds: Kinds, verb: str, resource: str, name: str | None = None) -
 
 
 def check_resource(kinds: Kinds, resource: str) -> None:
-    """Check that a resource is served, or is `*`.
+    """Check that a resource and its subresource are served, or that `resource` is `*`.
 
     Raises:
-        UsageError: The resource is not served; the message lists alternatives.
+        UsageError: The resource or its subresource is not served; the message says what to write instead.
     """
     plural, _, part = resource.partition("/")
     found = [kind for kind in kinds if plural in (kind.plural, kind.resource)]

@@ -138,6 +138,8 @@ def _container(container: Mapping[str, Any], state: Mapping[str, Any], *, ended:
 class RunningPods:
     """Brings all pods of a server to Ready or to their end, without a scheduler and a kubelet.
 
+    Pods with scheduling gates wait. Deleted pods are removed.
+
     Args:
         host: The source of time and locks.
         server: The server.

@@ -88,7 +88,7 @@ def recorded(request: HTTPRequest, route: Route | None, user: str) -> RecordedRe
 
 
 def status_of(answer: HTTPResponse | Watch) -> int:
-    """Return the HTTP status code of a response; 200 for a watch."""
+    """Return the HTTP status code of a response: 200 for a watch, 0 for a connection that is closed without one."""
     return answer.status if isinstance(answer, HTTPResponse) else 200
 
 

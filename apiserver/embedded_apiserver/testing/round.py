@@ -87,7 +87,9 @@ class Round:
         self._closes: list[Callable[[], None]] = []
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> HTTPResponse | Watch:
-        """Record a request, and answer it with a scripted fault or by the server."""
+        """Answer a request with a scripted fault or by the server, and record it if its path names a resource, or if it
+        is refused.
+        """
         route = find_route(self.server.kinds, request.path.rstrip("/"))
         user = self.server.actors(request)
         acts_as = user.impersonated or user.user

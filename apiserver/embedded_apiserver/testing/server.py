@@ -45,7 +45,7 @@ class LeftoverWarning(UserWarning):
 
 
 class KubernetesServer:
-    """A Kubernetes API server for one test, empty at first. The effect of each method ends with the test.
+    """A Kubernetes API server for one test, empty at first. The effect of each method but `user` ends with the test.
 
     The methods that script faults take a verb and a resource. The verb is a Kubernetes verb (`get`, `list`, `watch`,
     `create`, `update`, `patch`, `delete`, `deletecollection`), an HTTP method in upper case for all its verbs, or `*`.
@@ -74,7 +74,10 @@ class KubernetesServer:
 
     @property
     def requests(self) -> Requests:
-        """The requests for objects so far, oldest first: at most the last 10,000. Discovery requests are left out."""
+        """The requests for objects so far, and those refused for unknown paths: at most the last 10,000, oldest first.
+
+        Discovery requests are left out.
+        """
         return self._now.requests
 
     @property
@@ -160,11 +163,14 @@ class KubernetesServer:
         self._add(verb, resource, name, CutReply() if after else Refused(), times)
 
     def expire_watches(self, resource: str = ANY) -> None:
-        """End the watches of a resource with 410, and expire all resourceVersions that clients have seen."""
+        """End the watches of a resource, or with `*` of all, with 410; the resourceVersions so far expire as well."""
         self._forget(resource, ends_watches=True)
 
     def forget_history(self, resource: str = ANY) -> None:
-        """Answer 410 to watches and continued lists that begin at a resourceVersion so far. Open watches go on."""
+        """Answer 410 to new watches and continued lists that begin at a resourceVersion so far. Open watches go on.
+
+        Those of the resource, or with `*` of all resources, are affected.
+        """
         self._forget(resource, ends_watches=False)
 
     def freeze_time(self, at: datetime | None = None) -> None:
@@ -203,6 +209,8 @@ class KubernetesServer:
 
     def pods_run(self, exit_status: ExitStatus = exit_by_restart_policy) -> None:
         """Bring all pods, existing and new ones, to Ready or to their end as soon as they are written.
+
+        Pods with scheduling gates wait.
 
         Args:
             exit_status: A function that returns the exit status of a pod's containers, or None if they go on running.

@@ -35,7 +35,8 @@ class Suite:
         self._environment: ProcessEnvironment | None = None
 
     def prepare(self) -> None:
-        """Reserve an address, and set the environment variables, so that clients imported later find it. Idempotent.
+        """Reserve an address, and if the suite changes them, set the environment variables, so that clients imported
+        later find it. Idempotent.
 
         Connections are refused until the first test with a server.
         """

@@ -118,7 +118,9 @@ def fault_of_service(address: str, service: str, record: Object | None, other: O
 
 
 class AddressRepairer:
-    """Repairs the `IPAddress` objects of services: each address of a service must have one, and no others exist.
+    """Repairs the `IPAddress` objects of services: each address of a service must have one.
+
+    Others are deleted if they have the label of those that the server manages.
 
     It is used in the same way as `garbage.GarbageCollector`.
 

@@ -72,8 +72,8 @@ class GarbageCollector:
             self._add_due(item, *self._dependents.of(meta.uid))
 
     def look(self, item: Item) -> bool:
-        """Check an object, and delete or patch it if its owner references require that; return False if it must be
-        checked again.
+        """Check an object, and delete or patch it if its owner references or its dependents require that; return False
+        if it must be checked again.
         """
         found = self._storage.get(item.kind.resource, item.key)
         if found is None:

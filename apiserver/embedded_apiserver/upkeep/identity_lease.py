@@ -34,7 +34,10 @@ _HTTP_CREATED, _HTTP_NOT_FOUND = 201, 404
 
 
 def identity_name(hostname: str) -> str:
-    """Return the name of the identity lease: as in a real API server, it contains a hash of the host name."""
+    """Return the name of the identity lease: as in a real API server, it contains a hash of the host name.
+
+    So it is a valid name for any host name.
+    """
     words = (hostname.encode(), COMPONENT.encode())
     digest = hashlib.sha256(b"".join(struct.pack(">H", len(word)) + word for word in words)).digest()
     return "apiserver-" + base64.b32encode(digest[:16]).decode().rstrip("=").lower()

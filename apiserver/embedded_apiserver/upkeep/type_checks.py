@@ -54,7 +54,10 @@ def expression_warnings(policy: Mapping[str, Any], kinds: Kinds) -> Warnings:
 
 
 def kinds_to_check(spec: Mapping[str, Any], kinds: Kinds) -> Sequence[Kind]:
-    """Return the kinds that a policy's rules name without a wildcard, sorted by group, version and name."""
+    """Return the kinds that a policy's rules name without a wildcard, sorted by group, version and name.
+
+    The search ends at the tenth kind of a rule, and further rules are then ignored.
+    """
     found: dict[Kind, None] = {}
     for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
         groups, versions = (sorted(rule.get(field) or ()) for field in ("apiGroups", "apiVersions"))

@@ -48,8 +48,8 @@ class _Controller(Protocol):
 class Upkeep:
     """Runs the controllers in the server's process.
 
-    They collect garbage, finish the deletion of namespaces, protect storage in use, write the status of policies, and
-    repair `IPAddress` objects.
+    They collect garbage, finish the deletion of namespaces, release deleted storage that is not in use, write the
+    status of policies, and, if the server has them, repair the `IPAddress` objects of services.
 
     Args:
         host: The host of the server.

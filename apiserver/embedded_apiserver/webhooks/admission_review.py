@@ -104,7 +104,7 @@ def ask(
         may_patch: True if the webhook may change the object.
 
     Raises:
-        InvalidAnswer: The response is invalid, or does not match the request.
+        InvalidAnswer: The response is invalid or does not match the request, or `version` is empty.
         Undecodable: The patch in the response is invalid.
         CallFailed: There is no usable response.
     """

@@ -63,9 +63,9 @@ class Addresses:
     def claimed(self, namespace: str, obj: Object, old: Object | None, *, dry_run: bool = False) -> Iterator[Object]:
         """Return a context manager that yields a service with addresses, which are reserved inside the context.
 
-        If the server creates `IPAddress` objects, those of new addresses exist before the context begins, except in a
-        dry run. After the context only those of the stored service are left. A name from `generateName` is generated
-        before.
+        If the server creates `IPAddress` objects, those of new addresses exist before the context begins, and the
+        yielded service has its name already, even a generated one; not so in a dry run. After the context only those of
+        the stored service are left.
 
         Args:
             namespace: The namespace of the service.
@@ -74,7 +74,7 @@ class Addresses:
             dry_run: True if the service will not be stored.
 
         Raises:
-            StatusError: 422, a requested address or port is not available.
+            StatusError: 422, a requested address, port or IP family is not available.
         """
         before = part(old or {}, "spec")
         if self._records is None or dry_run:

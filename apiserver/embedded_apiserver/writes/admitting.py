@@ -72,8 +72,8 @@ class Admitting:
     def create(self, kind: Kind, namespace: str, obj: Object, asked: Asked) -> tuple[Object, Check | None]:
         """Return a new object after the mutating admission steps.
 
-        The second result is a function that lets validating steps check the final object; None if there are no such
-        steps.
+        The second result is a function that lets validating steps check the final object, and then counts quotas; None
+        if no admission step and no quota concerns the object.
 
         Raises:
             StatusError: A step refuses the write.
@@ -87,8 +87,8 @@ class Admitting:
     def update(self, route: Route, old: Object, obj: Object, asked: Asked) -> tuple[Object, Check | None]:
         """Return a changed object after the mutating admission steps.
 
-        The second result is a function that lets validating steps check the final object; None if there are no such
-        steps.
+        The second result is a function that lets validating steps check the final object, and then counts quotas; None
+        if no admission step and no quota concerns the object.
 
         Raises:
             StatusError: A step refuses the write.
@@ -142,12 +142,12 @@ class Admitting:
         self, route: Route, obj: Object, old: Object | None, *, dry_run: bool
     ) -> AbstractContextManager[Object] | None:
         """Return a context manager in which a service has reserved addresses; store the service inside it. None for
-        other kinds.
+        other kinds, and for subresources of a service.
 
         The context manager yields the service with its addresses. See `Addresses.claimed`.
 
         Raises:
-            StatusError: 422, a requested address is not available.
+            StatusError: 422, when the context is entered: a requested address, port or IP family is not available.
         """
         if route.kind != SERVICE or route.subresource:
             return None
@@ -155,7 +155,7 @@ class Admitting:
 
     def counted(self, kind: Kind, namespace: str, *, dry_run: bool = False) -> AbstractContextManager[None]:
         """Return a context manager that updates the usage in the ResourceQuotas of the namespace after the writes
-        inside it.
+        inside it. Meanwhile no other counted write is possible.
 
         Args:
             kind: The kind of the written object.

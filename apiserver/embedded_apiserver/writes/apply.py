@@ -70,7 +70,8 @@ def read(kind: Kind, body: bytes, field_validation: str) -> tuple[Object, list[s
 
     Raises:
         StatusError: 400, the body is not a configuration of this kind; 413, it contains too many values; 500 (as from a
-            real API server), it has an unknown field, a value of a wrong type, or a list with duplicate elements.
+            real API server), it has an unknown field, a value of a wrong type, or a list with elements that have equal
+            keys or none.
     """
     try:
         raw, repeated = documents.from_json(body) if body.lstrip()[:1] == b"{" else documents.from_yaml(body)
@@ -153,7 +154,8 @@ def apply(
             large.
 
     Raises:
-        StatusError: 413, the result has too many values; 409, a conflict, whose causes name the fields.
+        StatusError: 413, the result has too many values; 409, a conflict, whose causes name the fields; 500, the object
+            cannot be converted to an API version in its `managedFields`.
     """
     if not (entries := entries_of(live)):
         _convertible(lambda: check_existing(kind, live))

@@ -109,8 +109,8 @@ class Commits:
     ) -> bytes | None:
         """Store `new` in place of `old` and return its JSON; None if another write changed the object before.
 
-        `current` is the stored form of `old`. `is_applied` is True for the result of a server-side apply; for
-        `is_untidy` see `Stored.is_untidy`.
+        `current` is the stored form of `old`. If nothing delays the removal of a terminating `new` any more, the object
+        is removed. `is_applied` is True for the result of a server-side apply; for `is_untidy` see `Stored.is_untidy`.
         """
         kind = route.kind
         new = forms.closed(kind, new, prune=is_applied)

@@ -49,7 +49,8 @@ class Deleted(NamedTuple):
     Attributes:
         raw: The object's JSON: its last state if it was removed, otherwise its current state.
         uid: The object's uid.
-        gone: True if the object was removed; False if it is only marked as terminating.
+        gone: True if the object was removed, or in a dry run would have been; False if it is only marked as
+            terminating.
     """
 
     raw: bytes
@@ -100,7 +101,7 @@ class Deletion:
     def delete_collection(
         self, route: Route, listed: ListOptions, options: DeleteOptions, asked: Asked | None = None
     ) -> Page:
-        """Delete each object that `listed` selects, one by one, and return the page of objects as they were before."""
+        """Delete each object on the page that `listed` requests, one by one, and return the page as it was before."""
         selection = Selection.of(route.kind, route.namespace, listed)
         page = page_of(self._storage, route.kind, selection, listed)
         for item in page.items:

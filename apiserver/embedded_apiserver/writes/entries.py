@@ -47,7 +47,10 @@ def _place(entry: Entry) -> tuple[str, ...]:
 
 
 def capped(entries: Sequence[Entry]) -> Sequence[Entry]:
-    """Return all entries of server-side apply and at most ten others; the oldest others are merged by API version."""
+    """Return all entries of server-side apply and at most ten others; the oldest others are merged by API version.
+
+    There are more than ten others only if they have more than ten API versions.
+    """
     if len(entries) <= _MOST_UPDATERS:
         return entries
     applied = [entry for entry in entries if entry["operation"] == APPLY]

@@ -52,7 +52,8 @@ def unchanged_since(kind: Kind, live: Object, manager: str) -> Fields:
 
 
 def with_annotation(kind: Kind, live: Object, obj: dict[str, Any], config: Object, manager: str) -> dict[str, Any]:
-    """Return `obj` with `config` recorded in kubectl's annotation if `live` has that annotation; otherwise `obj`.
+    """Return `obj` with `config` recorded in kubectl's annotation if `live` has that annotation and `manager` is
+    `kubectl`; otherwise `obj`.
 
     So a user who returns to client-side apply continues from the current configuration.
     """

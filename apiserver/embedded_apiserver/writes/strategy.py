@@ -97,7 +97,8 @@ def prepare_update(
         told: A list to which warnings about errors that `old` already had are appended; None to drop them.
 
     Raises:
-        StatusError: 400 if the name differs, 409 if the version is stale, 422 if the uid differs or rules are broken.
+        StatusError: 400 if name or namespace differ, 409 if the version is stale, 500 if it is not a number, 422 if it
+            is missing but required, the uid differs or rules are broken.
     """
     before, sent = old["metadata"], new["metadata"]
     name = before["name"]
@@ -125,7 +126,10 @@ def _checks_of(kind: Kind, tolerate: Callable[[str], None] = lambda text: None) 
 
 
 def undeleted(obj: Object) -> Object:
-    """Return `obj` without the metadata fields that a deletion sets, because a POST ignores them."""
+    """Return `obj` without the metadata fields that a deletion sets, because a POST ignores them.
+
+    A PUT or a server-side apply that creates an object keeps them.
+    """
     metadata = obj.get("metadata") or {}
     if metadata.keys().isdisjoint(DELETION_METADATA):
         return obj
