@@ -57,7 +57,7 @@ class Controller:
             other code keeps its worker and its key, and `/readyz` and `/debug/controllers` show it. A reconciler that
             waits should respect `reconcile_deadline`. The coroutine of an `AsyncReconciler` is cancelled.
         fair_by: Returns the group of a request, such as `by_namespace`. Groups then alternate, so that many requests of
-            one group delay those of others no longer than `WorkQueue` states. The function must be pure and quick.
+            one group delay those of others no longer than `queue/fairness.py` states. It must be pure and quick.
             None: requests are taken in the order in which they became due.
         may_wake_itself: Allow a long series of reconciles that only the controller's own writes cause. Without it such
             a series is logged as a warning, and fails a test. With it, the writes count as written by others. Meant for

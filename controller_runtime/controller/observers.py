@@ -31,7 +31,8 @@ class Observers:
     Attributes:
         on_panic: Gets each unexpected error of a reconcile; and of a mapper, a predicate or a periodic function, the
             first one of a series of failures.
-        on_unreadable: Gets the name of the controller and the error, for each object that cannot be read.
+        on_unreadable: Gets the name of the controller and the error, for each unreadable object that ends the retries
+            of a request; again for the same request only if the text of its errors has changed.
         stories: Keeps records of the last reconciles, for the status page.
         tracing: Makes spans of changes and reconciles; None makes none.
         self_wakes: Finds controllers that cause their own reconciles by their writes; None finds none.

@@ -41,7 +41,7 @@ class WrittenFields:
         Returns:
             At most `MOST_FIELDS` paths of changed fields, such as `.data.seen`, and whether all of them are times. If
             none differ or there was no earlier write, the paths of the write itself. Empty for a body that cannot be
-            read.
+            read or is longer than `LONGEST`.
         """
         place = request.method, request.path
         now = leaves_of(request.body)
@@ -58,7 +58,7 @@ def leaves_of(body: bytes) -> dict[str, object]:
     """Return the values of a JSON document by path.
 
     The document is an object, a merge patch, or the operations of a JSON patch. The result is empty if it cannot be
-    read.
+    read or is longer than `LONGEST`.
     """
     if not body or len(body) > LONGEST:
         return {}

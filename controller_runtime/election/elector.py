@@ -57,7 +57,7 @@ class LeaderElector:
         last_error: Why the last attempt failed; empty if it succeeded.
         state: The current state; see `state.py`.
         slow_paths: The number of renewals for which the lease had to be read again, because another client had written
-            it.
+            or deleted it.
 
     Threads: `run` on one, which also calls the callbacks; everything else from any.
     """
