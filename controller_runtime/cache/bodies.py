@@ -127,9 +127,9 @@ def fits(body: Body, head: Cached, seen: Seen) -> bool:
     """Return whether a kept body may answer a read of an object whose metadata in the cache is `head`.
 
     It must be the same object, in the state of `head` or in a newer one. A newer body no longer counts once the cache
-    (at `seen`) has reached its version without showing it: then the server's data was restored from a backup without it.
-    After a restore that made versions smaller, no earlier body counts. A body that says that the object is absent
-    counts only until the version of the cache moves on.
+    (at `seen`) has reached its version without showing it: then the server's data was restored from a backup that
+    lacks it. After a restore that made versions smaller, no earlier body counts. A body that says that the object is
+    absent counts only until the version of the cache moves on.
     """
     if body.uid != head.uid or body.seen.resets != seen.resets:
         return False

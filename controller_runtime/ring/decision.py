@@ -189,8 +189,8 @@ def publishes(own: Sighting, ring: Assignment | None, others: Iterable[Sighting]
     """Return whether this member publishes: it is the first by name of the ready members with a valid claim.
 
     A claim is valid until its lease expires. A ready member was a member for one lease duration, works, is not
-    leaving, and waits for no other division. For divisions see `in_the_way`. If this member has the division of the published assignment, only members of that
-    division are considered, else those of all divisions.
+    leaving, and waits for no other division. For divisions see `in_the_way`. If this member has the division of the
+    published assignment, only members of that division are considered, else those of all divisions.
 
     For a while two members may both publish. That does no harm: an assignment is written only over the version that was
     read, so the second write fails.
