@@ -58,7 +58,7 @@ def differences(
     Args:
         page: The objects on the page.
         held: All objects of the store.
-        changed: The keys of all objects that have changed since a version that is no newer than the page's; they are not
+        changed: The keys of all objects that have changed since a version no newer than the page's; they are not
             compared.
         after: The sort key of the last object of the previous page, as returned by `place`; empty for the first page.
         is_last: True if this is the last page.

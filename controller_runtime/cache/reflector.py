@@ -96,10 +96,7 @@ class Reflector:
         self._relist = RelistRequest(host)
 
     def relist(self, why: str = "") -> None:
-        """Request a new list in place of the watch that is open or comes next; the open one is closed.
-
-        With an empty `why` a list follows only if the portion lacks slots; otherwise the watch is resumed.
-        """
+        """Close the watch and list anew; with an empty `why` only if the portion lacks slots, else the watch resumes."""
         self._relist.make(why)
 
     def run(self, stop: Stop) -> None:

@@ -114,8 +114,7 @@ class WorkQueue(Generic[T]):
     def add_rate_limited(self, item: T, *, at_least: float = 0.0, cause: str = "") -> None:
         """Add `item` again after the delay that the rate limiter decides. Ignored once the queue is shut down.
 
-        A call before the planned retry is due does not count as a failure, so that events do not make the delays grow.
-        The item is then retried when that retry is due, but not before `at_least`.
+        A call before the planned retry is due counts as no failure, and keeps its time unless `at_least` is later.
 
         Args:
             at_least: The least delay in seconds, such as a server's `Retry-After`.
