@@ -13,6 +13,8 @@ import pytest
 from kit.processes.inline_pytest import run_inline
 from kit.tutorial import Block, blocks_of, commands_of, contents_of, write
 
+pytestmark = pytest.mark.ends
+
 ROOT = Path(__file__).parents[1]
 BLOCKS = blocks_of((ROOT / "docs" / "cronjob-tutorial.md").read_text(encoding="utf-8"))
 STEPS = [number for number, block in enumerate(BLOCKS) if block.language == "console"]

@@ -25,6 +25,8 @@ from controller_runtime.testing.perturbation.others.command import perturb
 from controllers.command import cli
 from embedded_apiserver import __main__ as apiserver
 
+pytestmark = pytest.mark.ends
+
 ROOT = Path(__file__).parents[1]
 # `coordinated` is played by tests/examples/test_coordinated.py, with fewer replicas.
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.py") if path.stem != "coordinated")

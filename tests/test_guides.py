@@ -41,6 +41,8 @@ from controller_runtime.webhooks import Checks
 from controllers.command import run
 from embedded_apiserver import __main__ as apiserver
 
+pytestmark = pytest.mark.ends
+
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 OPERATIONS = (DOCS / "operations.md").read_text(encoding="utf-8")
 INSTRUMENTING = (DOCS / "instrumenting.md").read_text(encoding="utf-8")

@@ -27,6 +27,8 @@ from controller_runtime.program.cli_run import run_command
 from controller_runtime.rights import Recorder, compared, granted_by
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
+pytestmark = pytest.mark.ends
+
 TEXT = (Path(__file__).parents[1] / "docs" / "tutorial.md").read_text(encoding="utf-8")
 BLOCKS = blocks_of(TEXT)
 WEB = ObjectKey("web", "default")

@@ -22,6 +22,8 @@ from kit.contract.engines import WITH_RE2
 
 from embedded_apiserver.bounds import MOST_VALUES
 
+pytestmark = pytest.mark.ends
+
 Object = dict[str, Any]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -41,6 +42,8 @@ from controller_runtime.testing.faults import (
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.server import APIServer
 from embedded_apiserver.storage.history import History
+
+pytestmark = pytest.mark.ends
 
 QUIET = 1200.0
 """Seconds without faults after which everything must be in step: the longest backoff and two silences."""

@@ -12,6 +12,8 @@ from kit.nodes import bookmark_line, error_line, line, node
 
 from controller_runtime.testing.simulation import Simulation
 
+pytestmark = pytest.mark.ends
+
 HALF_AN_HOUR = 1800.0
 
 

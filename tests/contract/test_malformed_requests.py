@@ -28,6 +28,8 @@ from embedded_apiserver.reads.watch import ObjectWatch
 from embedded_apiserver.server import APIServer
 from embedded_apiserver.storage.history import History
 
+pytestmark = pytest.mark.ends
+
 ROWS, REQUESTS_OF_A_ROW = 20, 500
 CUSTOM = custom_kind()
 STORED = [*(kind for kind in KINDS if kind.is_stored), CUSTOM]

@@ -22,6 +22,8 @@ from controller_runtime.controller.reconciler import Request
 from controller_runtime.queue.causes import Cause
 from controller_runtime.testing.simulation import Simulation
 
+pytestmark = pytest.mark.ends
+
 
 def team_of(delta: Delta) -> Iterable[Request]:
     """Map a node to its team; raise KeyError for a node without one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -12,6 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from apimachinery.objects import Cached, PlainKey, cached_from_bytes
 from controller_runtime.cache.store import Delta
 from controller_runtime.controller.kept_changes import KeptChange, KeptChanges
+
+pytestmark = pytest.mark.ends
 
 OWNERS = ("x", "y", "z")
 

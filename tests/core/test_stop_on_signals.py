@@ -18,6 +18,8 @@ from apimachinery.stop import Stop
 from apimachinery.system import SystemHost
 from controller_runtime.core.signals import stop_on_signals
 
+pytestmark = pytest.mark.ends
+
 ASKED = signal.SIGUSR2
 
 # A process that hangs shows where, and ends itself with status 1.

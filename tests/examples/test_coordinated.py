@@ -4,6 +4,8 @@
 import coordinated as example
 import pytest
 
+pytestmark = pytest.mark.ends
+
 
 @pytest.mark.stress
 @pytest.mark.timeout(600)

@@ -27,6 +27,8 @@ from embedded_apiserver.shell.identity import new_identity
 from embedded_apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
 from embedded_apiserver.shell.thread import LoopbackServer
 
+pytestmark = pytest.mark.ends
+
 
 class Idle(Reconciler):
     """Reconciles without doing anything."""

@@ -29,7 +29,7 @@ def created(patch, **_):
 }
 ANYIO = """import pytest
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.ends, pytest.mark.anyio]
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ from xml.etree import ElementTree
 import pytest
 from kit.processes.inline_pytest import Printed, run_printed
 
+pytestmark = pytest.mark.ends
+
 OPERATOR = """
 import unittest
 import attrs, pytest

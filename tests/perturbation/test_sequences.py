@@ -13,6 +13,8 @@ from kit.perturbation.declaring import Bug
 from controller_runtime.testing.perturbation.sequence import may_stay
 from embedded_apiserver.perturbation import Name
 
+pytestmark = pytest.mark.ends
+
 _FILES = sorted((Path(__file__).parent / "sequences").glob("*.py"))
 BUGS: list[Bug] = [import_module(f"perturbation.sequences.{file.stem}").BUG for file in _FILES]
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 from typing import Any, ClassVar
 
+import pytest
 from kit.perturbation.miniatures import (
     DATABASES,
     Body,
@@ -25,6 +26,8 @@ from controller_runtime.resources import CONFIG_MAPS, SECRETS
 from controller_runtime.testing import EmbeddedCluster, Simulation
 from controller_runtime.testing.perturbation.plans import Crash, Plan, Restart
 from controller_runtime.testing.perturbation.trial import Outcome, perturb
+
+pytestmark = pytest.mark.ends
 
 PATTERNS = ("crash", "missed", "stale")
 

@@ -16,6 +16,8 @@ from controller_runtime.testing.perturbation.plans import Crash, Lag, Missed, Pl
 from controller_runtime.testing.perturbation.trial import CalmRunFailed, Outcome, perturb
 from controller_runtime.webhooks import Admission, Checks, Defaults, FieldError
 
+pytestmark = pytest.mark.ends
+
 
 def tried(operator: type[Operator], *plans: Plan, tell: Any = None, **options: Any) -> Outcome:
     def story(cluster: EmbeddedCluster, simulation: Simulation) -> None:

@@ -26,6 +26,8 @@ from controller_runtime.program.scaffold import files as scaffold
 from controller_runtime.program.scaffold.files import imported_names
 from controller_runtime.program.scaffold.names import names_of
 
+pytestmark = pytest.mark.ends
+
 FILES = [
     *(".github/workflows/test.yaml", ".gitignore", "AGENTS.md", "Dockerfile", "README.md"),
     *("deploy/definitions.yaml", "deploy/deployment.yaml", "deploy/disruption_budget.yaml"),

@@ -12,6 +12,8 @@ from kit.processes.programs import clean_environment
 
 from controller_runtime.core.extras import remedy
 
+pytestmark = pytest.mark.ends
+
 DEAR = {"aiohttp", "cryptography", "rich", "pydantic", "kubernetes", "prometheus_client", "re2"}
 
 

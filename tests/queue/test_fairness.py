@@ -17,6 +17,8 @@ from controller_runtime.queue.turns import LOW_SHARE
 from controller_runtime.queue.workqueue import WorkQueue
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 
+pytestmark = pytest.mark.ends
+
 Item = tuple[str, int]
 
 

@@ -16,6 +16,8 @@ from controller_runtime.queue.turns import LOW_SHARE
 from controller_runtime.queue.workqueue import WorkQueue
 from controller_runtime.testing.simulation import Simulation
 
+pytestmark = pytest.mark.ends
+
 ITEMS = st.integers(0, 4)
 # Dyadic, so that sums of floats are exact.
 SPANS = st.integers(0, 64).map(lambda n: n / 16)

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_runtime.ring.assignment import NOBODY, assigned, quotas_of
 from controller_runtime.ring.slots import SLOTS
+
+pytestmark = pytest.mark.ends
 
 NONE = (NOBODY,) * SLOTS
 NAMES = st.sampled_from("abcdefghij")

@@ -31,6 +31,8 @@ from controller_runtime.ring.slots import SLOTS, slot_of_uid
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from embedded_apiserver.server import APIServer
 
+pytestmark = pytest.mark.ends
+
 ACCOUNTS: Resource[Any] = Resource("", "v1", "ServiceAccount", "serviceaccounts")
 OBJECTS = 24
 JOIN = 30.0

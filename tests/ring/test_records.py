@@ -13,6 +13,8 @@ from controller_runtime.ring.assignment import NOBODY
 from controller_runtime.ring.records import Assignment, Claim
 from controller_runtime.ring.slots import ALL, SLOTS, set_of
 
+pytestmark = pytest.mark.ends
+
 CLAIMS = st.builds(
     Claim,
     epoch=st.integers(0, 10**9),

@@ -16,6 +16,8 @@ from controller_runtime.manager.problems import STUCK_AFTER
 from controller_runtime.ring.slots import SLOTS
 from controller_runtime.testing.simulation import Simulation
 
+pytestmark = pytest.mark.ends
+
 
 @pytest.fixture
 def replicas() -> Iterator[Replicas]:

@@ -31,6 +31,8 @@ from controller_runtime.testing.server_process import APIServerProcess
 from controllers.agent.observer import MachineObserver
 from controllers.heartbeat.node_lease import NAMESPACE
 
+pytestmark = pytest.mark.ends
+
 NAME = "this-machine"
 
 

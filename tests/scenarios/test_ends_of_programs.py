@@ -11,7 +11,7 @@ import pytest
 from kit.processes.processes import read_until, running
 from kit.processes.programs import clean_environment
 
-pytestmark = pytest.mark.embedded("the programs start servers of their own")
+pytestmark = [pytest.mark.ends, pytest.mark.embedded("the programs start servers of their own")]
 
 PROGRAM = """
 import sys, threading, time

@@ -28,6 +28,8 @@ from controller_runtime.resources import LEASES, NODES
 from controller_runtime.testing import a_node
 from controller_runtime.testing.server_process import APIServerProcess
 
+pytestmark = pytest.mark.ends
+
 LEASE, DEADLINE, RETRY = 8.0, 6.0, 0.5
 """Seconds: a busy machine that holds a renewal up for less than five of them changes no outcome."""
 SOON = 120.0

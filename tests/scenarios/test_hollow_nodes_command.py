@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.ends
+
 
 def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "controllers", "hollow-nodes", *arguments]

@@ -28,6 +28,8 @@ from embedded_apiserver.shell.kubeconfig import kubeconfig, write_kubeconfig
 from embedded_apiserver.shell.thread import LoopbackServer
 from embedded_apiserver.shell.tls import make_certificates
 
+pytestmark = pytest.mark.ends
+
 BACKUPS: Resource[dict[str, Any]] = Resource("demo.example.com", "v1", "Backup", "backups")
 SPEC = {
     "type": "object",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from kit.processes.kubectl import Kubectl, rows
 
-pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+pytestmark = [pytest.mark.ends, pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")]
 
 RENEWED = "2026-01-01T00:00:00.000000Z"
 

@@ -11,7 +11,7 @@ import pytest
 from kit.contract.real_server import wait_until
 from kit.processes.kubectl import Kubectl, rows
 
-pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+pytestmark = [pytest.mark.ends, pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")]
 
 GROUP = "demo.example.com"
 SPEC = {

@@ -12,7 +12,7 @@ import pytest
 from kit.contract.real_server import wait_until
 from kit.processes.kubectl import Kubectl
 
-pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+pytestmark = [pytest.mark.ends, pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")]
 
 RECORDING = Path(__file__).parents[1] / "data" / "recordings" / "openapi-1.36.2.json"
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}

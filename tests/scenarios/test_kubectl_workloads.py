@@ -10,7 +10,7 @@ import pytest
 import yaml
 from kit.processes.kubectl import Kubectl
 
-pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+pytestmark = [pytest.mark.ends, pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")]
 
 
 def deployment(kubectl: Kubectl, name: str, replicas: int = 2) -> None:

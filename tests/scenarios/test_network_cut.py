@@ -29,6 +29,8 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.testing import TCPProxy
 from controllers.hollow.nodes import HollowNodes
 
+pytestmark = pytest.mark.ends
+
 PATIENCE = 60.0
 
 

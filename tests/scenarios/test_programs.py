@@ -26,7 +26,7 @@ from controller_runtime import Client, ObjectKey, SystemHost
 from controller_runtime.resources import LEASES, NODES
 from controller_runtime.testing import APIServerProcess
 
-pytestmark = pytest.mark.embedded("the programs start servers of their own")
+pytestmark = [pytest.mark.ends, pytest.mark.embedded("the programs start servers of their own")]
 
 LEASE = ObjectKey("greeter", "default")
 

@@ -22,6 +22,8 @@ from kit.processes.servers import Serve
 
 from controllers.command import cli
 
+pytestmark = pytest.mark.ends
+
 NODE_TTL = ["--controllers=node-ttl"]
 KUBECONFIG = """
 apiVersion: v1

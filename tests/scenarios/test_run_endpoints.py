@@ -13,6 +13,8 @@ import urllib.request
 
 import pytest
 
+pytestmark = pytest.mark.ends
+
 
 def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "controllers", "run", "--embedded", *arguments]

@@ -15,6 +15,8 @@ from kit.processes.inline_pytest import Printed, run_printed
 
 from controller_runtime.testing import EmbeddedCluster, Simulation
 
+pytestmark = pytest.mark.ends
+
 PLUGIN = "controller_runtime.testing.pytest_plugin"
 
 

@@ -14,6 +14,8 @@ import pytest
 from controller_runtime.rights import Access, granted_by, read, write
 from controller_runtime.testing.rights_plugin import RightsPlugin, RightsRecord, RightsVerdict, checked, recorded
 
+pytestmark = pytest.mark.ends
+
 PLUGIN = "controller_runtime.testing.pytest_plugin"
 OPERATOR = """
 import pytest

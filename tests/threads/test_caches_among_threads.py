@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import pytest
 from kit.crowd import SECONDS, together
 from kit.nodes import added, cached, deleted, modified
 
@@ -18,6 +19,8 @@ from controller_runtime.cache.delivery import Delivery
 from controller_runtime.cache.relisting import RelistRequest
 from controller_runtime.cache.store import Delta, Store
 from controller_runtime.cache.union import Peers, Union
+
+pytestmark = pytest.mark.ends
 
 NAMES, CHANGES, READERS = [f"n{number}" for number in range(30)], 1_500, 4
 ZONES = ("a", "b", "c")

@@ -17,6 +17,8 @@ from controller_runtime.controller.counters import Outcome, ReconcileTally
 from controller_runtime.queue.causes import Causes
 from controller_runtime.queue.workqueue import WorkQueue
 
+pytestmark = pytest.mark.ends
+
 ITEMS, ROUNDS, HANDS, PASSES, RECONCILES = 40, 1_000, 4, 30, 3_000
 
 

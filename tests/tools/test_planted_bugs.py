@@ -8,6 +8,8 @@ import ast
 import pytest
 from kit import planted_bugs
 
+pytestmark = pytest.mark.once
+
 BUGS = planted_bugs.bugs()
 
 

@@ -20,6 +20,8 @@ from urllib3.exceptions import HTTPError
 from embedded_apiserver.__main__ import main
 from embedded_apiserver.storage.witness import locked
 
+pytestmark = pytest.mark.ends
+
 COMMAND = [sys.executable, "-m", "embedded_apiserver"]
 
 

@@ -21,6 +21,8 @@ from embedded_apiserver.shell import request as shell_request
 from embedded_apiserver.shell.thread import LoopbackServer
 from embedded_apiserver.shell.tls import Certificates, make_certificates
 
+pytestmark = pytest.mark.ends
+
 HOST = SystemHost()
 KNOWN = b"host: x\r\nauthorization: yes\r\n"
 GET = b"GET /known HTTP/1.1\r\n" + KNOWN + b"\r\n"

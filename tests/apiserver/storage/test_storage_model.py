@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
@@ -12,6 +13,8 @@ from apimachinery.system import SystemHost
 from embedded_apiserver.storage.history import Compacted, History
 from embedded_apiserver.storage.storage import Cursor, Storage
 from embedded_apiserver.storage.stored import Draft
+
+pytestmark = pytest.mark.ends
 
 KEYS = st.sampled_from(["a/1", "a/2", "a-b/1", "b/1", "b/10", "b/2"])
 PREFIXES = st.sampled_from(["", "a/", "b/", "a-b/", "b/1", "c/"])

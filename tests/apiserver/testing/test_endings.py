@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from kit.apiserver.pytest_runs import begun, passed
 
+pytestmark = pytest.mark.ends
+
 WAITS = """
 import os, sys
 from ask import asked

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from kit.apiserver.pytest_runs import passed, run_pytest
 
+pytestmark = pytest.mark.ends
+
 
 def test_each_test_has_an_empty_server_at_one_address(tmp_path: Path) -> None:
     status, output = run_pytest(

@@ -21,6 +21,8 @@ from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.server import APIServer
 from embedded_apiserver.upkeep.identity_lease import IdentityLease, identity_name
 
+pytestmark = pytest.mark.ends
+
 NAME = "apiserver-kcaaxytsc3gyd2kyybqqvf4bl4"  # computed by a real server for the host name node-a
 LEASE = ObjectKey(NAME, "kube-system")
 

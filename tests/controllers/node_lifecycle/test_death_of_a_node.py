@@ -18,6 +18,8 @@ from controllers.hollow.selection import Selection
 from controllers.node_lifecycle.node_lifecycle import node_lifecycle
 from controllers.taint_eviction.taint_eviction import taint_eviction
 
+pytestmark = pytest.mark.ends
+
 NODES, PODS_EACH = 12, 2
 TOLERATED = 300.0
 EARLIEST, LATEST = 50.0 - 10.0, 50.0 + 5.0

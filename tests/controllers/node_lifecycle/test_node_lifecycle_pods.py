@@ -13,6 +13,8 @@ from controller_runtime.testing.faults import LostReply
 from controller_runtime.testing.simulation import Simulation
 from controllers.node_lifecycle.node_lifecycle import WORKERS
 
+pytestmark = pytest.mark.ends
+
 
 @pytest.fixture
 def cluster(sim: Simulation) -> Iterator[LifecycleCluster]:
