@@ -108,7 +108,10 @@ class ClusterSize:
             return STEPS[self._step].ttl
 
     def observe(self, delta: Delta) -> Iterable[Request]:
-        """Count one change, and return the nodes to reconcile: the changed one, or all nodes when the step changes."""
+        """Count one change, and return the nodes to reconcile: the changed one, unless it was deleted.
+
+        When the step changes, they are all nodes, except if `lazy` is True or the change is of the initial list.
+        """
         change = (delta.new is not None) - (delta.old is not None)
         with self._lock:
             before = self._step

@@ -105,7 +105,7 @@ def reading(machine: Machine, signal: Signal) -> tuple[int, int] | None:
 
 
 def is_short(machine: Machine, threshold: Threshold) -> bool:
-    """Return whether less than the threshold is available."""
+    """Return whether less than the threshold is available; False if that is unknown."""
     found = reading(machine, threshold.signal)
     return found is not None and threshold.of(found[1]) > found[0]
 

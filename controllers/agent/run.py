@@ -100,7 +100,7 @@ def settings_of(options: AgentOptions, hostname: str) -> Settings:
 
 
 def run_agent(options: AgentOptions) -> None:
-    """Run the agent until a signal stops it.
+    """Run the agent until a signal or the end of `duration` stops it.
 
     Without a kubeconfig it runs on the cluster of the pod that this process runs in, or else on an embedded server. If
     the API server does not answer, the agent waits for it.

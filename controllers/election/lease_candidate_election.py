@@ -43,7 +43,9 @@ _candidate = decoder_for(CandidateView, LEASE_CANDIDATES)
 
 @attrs.frozen
 class LeaseCandidateElection(Reconciler):
-    """Elects the holder of a lease among its candidates: each reconcile takes one step, the next one follows after 5 s.
+    """Elects the holder of a lease among its candidates: each reconcile takes one step.
+
+    The next step follows after 5 s, as long as the lease has candidates that were renewed within half an hour.
 
     Attributes:
         host: The source of the time; its wall clock is compared with times in objects.
@@ -53,7 +55,7 @@ class LeaseCandidateElection(Reconciler):
         recorder: Receives the events about problems.
         strategies: The election strategies by name.
         memory: When renewals were seen, and which problems were reported.
-        own_writes: The writes of this controller that the cache does not show yet.
+        own_writes: The leases that this controller created and the cache does not show yet.
     """
 
     host: Host

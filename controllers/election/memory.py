@@ -96,7 +96,7 @@ class Memory:
         return due
 
     def knows(self, lease: ObjectKey) -> bool:
-        """Return whether a renewal of the lease by its holder has been seen."""
+        """Return whether `unchanged_for` was called for the lease, and the lease was not forgotten since."""
         with self._lock:
             return lease in self._holders
 

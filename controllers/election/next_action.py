@@ -180,8 +180,8 @@ class Liveness(enum.Enum):
 def liveness(candidate: Candidate, now: datetime) -> Liveness:
     """Return whether a candidate is known to be alive.
 
-    A renewal that this process has seen counts regardless of its timestamp. Otherwise the timestamps of the last ping
-    and the last renewal decide, which come from other clocks.
+    A renewal that this process has seen in the last `SEEN` seconds counts regardless of its timestamp. Otherwise the
+    timestamps of the last ping and the last renewal decide, which come from other clocks.
     """
     if candidate.seen_ago < SEEN:
         return Liveness.LIVES

@@ -29,7 +29,7 @@ class Candidate:
         renewed: The time of its last renewal, by its own wall clock or that of the last ping.
         created: The time of its creation, in whole seconds.
         pinged: The time of the last ping, by the clock of the controller that sent it; None if there was none.
-        seen_ago: Seconds since this process saw a renewal; infinite if it has not seen one.
+        seen_ago: Seconds, by our monotonic clock, since this process saw a renewal; infinite if it has not seen one.
     """
 
     name: str

@@ -40,7 +40,7 @@ class CandidateView(msgspec.Struct, gc=False):
         return self.metadata.creation_timestamp or _LONG_AGO
 
     def has_answered(self) -> bool:
-        """Return whether the candidate was renewed after its last ping, or was never pinged."""
+        """Return whether the candidate was renewed since its last ping, or was never pinged or never renewed."""
         pinged, renewed = self.spec.ping_time, self.spec.renew_time
         return pinged is None or renewed is None or renewed >= pinged
 

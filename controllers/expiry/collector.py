@@ -41,7 +41,7 @@ class ExpiredCollector(Reconciler, Generic[T]):
     """Deletes objects that have expired; an object that has not is checked again when it would expire.
 
     Attributes:
-        clock: The source of the time, which is compared with times in the objects.
+        clock: The source of the wall time, which is compared with times in the objects.
         client: Reads an expired object from the server, and deletes it.
         cache: Reads the cached objects.
         resource: The resource of the objects.

@@ -78,7 +78,7 @@ class LeaseHeartbeat(Reconciler):
             heartbeat off.
         holder_identity: The identity of the component; written only when the lease is created.
         lease_duration_seconds: Seconds for which a renewal is valid.
-        renew_interval: Seconds between two renewals, stretched by up to 4 %.
+        renew_interval: Seconds from the end of a renewal, with its tries, to the next one, stretched by up to 4 %.
         lease_namespace: Namespace of the lease.
         lease_name: Name of the lease; None for the holder identity, as in Kubernetes up to 1.25.
         on_repeated_heartbeat_failure: Called after each failed renewal except the first of up to five in a row;

@@ -41,7 +41,9 @@ P = TypeVar("P", bound=KubeletPod)
 
 
 class KubeletPods(Reconciler, Generic[P]):
-    """Reconciles each pod of a hollow node when it or its node changes; a subclass implements `reconcile`.
+    """Reconciles each pod when it changes, and the pods of a hollow node when that changes while its kubelet runs.
+
+    A subclass implements `reconcile`, which gets the pods of other nodes, too.
 
     This is a runnable and not a controller, because kubelets do not wait for leadership.
 

@@ -89,7 +89,8 @@ class HollowPod(msgspec.Struct, gc=False):
 class HollowPods(KubeletPods[HollowPod]):
     """Reports that a pod runs, or removes it if it is marked for deletion, while the kubelet of its node runs.
 
-    A pod that has ended (`Succeeded`, `Failed`) is not changed. This is a runnable; see `KubeletPods`.
+    A pod of a Job ends as soon as it runs. A pod that has ended (`Succeeded`, `Failed`) is not changed unless it is
+    marked for deletion. This is a runnable; see `KubeletPods`.
 
     Args:
         manager: The manager, whose client and caches of pods and nodes are used.
@@ -103,7 +104,10 @@ class HollowPods(KubeletPods[HollowPod]):
         super().__init__(manager, is_running, HollowPod, workers=workers)
 
     def reconcile(self, request: Request) -> Result:
-        """Report that the pod runs, or remove it if marked for deletion; do nothing if its kubelet does not run."""
+        """Report that the pod runs, or that a running pod of a Job has ended, or remove a pod marked for deletion.
+
+        Do nothing if its kubelet does not run.
+        """
         pod = self._pods.get(request)
         if pod is None or not self._is_running(pod.spec.node_name):
             return Result()

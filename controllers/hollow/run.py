@@ -36,7 +36,7 @@ class HollowRunOptions:
 
 
 def run_hollow_nodes(options: HollowRunOptions) -> None:
-    """Run hollow nodes until a signal stops them.
+    """Run hollow nodes until a signal or the end of `duration` stops them.
 
     Without a kubeconfig they run on the cluster of the pod that this process runs in, or else on an embedded server.
 

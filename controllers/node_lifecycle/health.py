@@ -51,8 +51,8 @@ class Health:
     Attributes:
         uid: The uid of the node, since a new node of the same name starts again.
         ready: The last seen Ready condition; None if it has none.
-        silent_since: The time from which its silence is measured, in monotonic seconds: the last sign of life, or the
-            end of a period in which no node was ready.
+        silent_since: The time from which its silence is measured, in monotonic seconds: the last sign of life, its
+            creation if it never gave one, or the end of a period in which no node was ready.
         last_sign: The time of its last sign of life in monotonic seconds; at first, when it was first seen.
         renewed: The latest renewal time of its lease that counted as a sign of life; None if there is none.
     """

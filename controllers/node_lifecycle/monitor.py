@@ -58,11 +58,10 @@ class _Node:
 class Monitor:
     """Follows nodes and leases; keeps the health of each node and decides which nodes may be evicted now.
 
-    No decision is made before the initial list of nodes is complete, so that a restart does not act on a part of a
-    zone.
+    No zone is judged before the initial list of nodes is complete, so that a restart does not act on a part of a zone.
 
     Args:
-        host: The source of the time.
+        host: The source of the time; its monotonic clock measures silence.
         graces: How long nodes may be silent.
         policy: When zones count as disrupted, and how fast their nodes are evicted.
 
@@ -123,7 +122,7 @@ class Monitor:
         return ()
 
     def health(self, node: MonitoredNodeView) -> Health | None:
-        """Return the health of a node that was just read; None if its last change has not been recorded yet."""
+        """Return the health of a node that was just read; None if no node with its uid has been recorded yet."""
         with self._lock:
             known = self._nodes.get(node.name)
             if known is None or known.health.uid != node.metadata.uid:
@@ -194,7 +193,7 @@ class Monitor:
         self._change_queue(name, lambda turns, now: turns.leave(name))
 
     def reports(self) -> list[ZoneReport]:
-        """Return a report of each zone that has nodes, sorted by the zone's key."""
+        """Return a report of each zone with nodes that count for it, sorted by the zone's key."""
         with self._lock:
             return self._zones.reports()
 

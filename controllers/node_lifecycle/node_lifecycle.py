@@ -59,7 +59,7 @@ class NodeLifecycle(Reconciler):
     """Sets the conditions and taints of a node, and the readiness of its pods, by its signs of life.
 
     Attributes:
-        host: The source of the time.
+        host: The source of the time: its monotonic clock measures silence, its wall clock is for times in objects.
         client: Reads leases from the server, and writes nodes.
         nodes: The cache of nodes.
         monitor: Keeps the health of each node and the order of evictions.

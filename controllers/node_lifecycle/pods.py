@@ -74,12 +74,12 @@ class PodMarker:
     """Sets the Ready condition of pods to False.
 
     Attributes:
-        clock: The source of the time.
+        clock: The source of the time: monotonic for the end of `mark_some`, wall for the times in conditions.
         client: Writes the pods.
         pods: The cache of pods.
         pods_of: Returns the names of the pods that are bound to a node.
         recorder: Receives the events on pods.
-        monitor: Returns whether a node is not ready.
+        monitor: Keeps which nodes are not ready.
 
     Threads: any.
     """

@@ -16,8 +16,9 @@ class Turns:
     rate is zero.
 
     Only for the first node in the queue, `ask` returns when to ask again; the other nodes wait until they are woken.
-    Each method that changes the queue or its rate returns the nodes to wake: the caller must reconcile them soon, so
-    that `ask` is called for each. Otherwise the queue stops.
+    Each method that removes a node from the queue or changes its rate returns the nodes to wake: the caller must
+    reconcile them soon, so that `ask` is called for each. Otherwise the queue stops. After `clear` the caller must wake
+    all nodes that still need a turn.
 
     A node keeps its turn until it leaves, so a failed write is tried again without a second turn.
 

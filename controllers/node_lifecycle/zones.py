@@ -67,7 +67,7 @@ class ZonePolicy:
         return self.secondary_rate if size > self.large else 0.0
 
     def are_all_silent(self, zones: Iterable[Zone]) -> bool:
-        """Return whether no node of these zones is ready."""
+        """Return whether no node that counts for these zones is ready."""
         return all(self.state(zone.ready, zone.not_ready) is ZoneState.FULL for zone in zones)
 
     def rate_in(self, zone: Zone, *, all_silent: bool) -> float:
@@ -102,8 +102,8 @@ class ZoneReport:
     Attributes:
         zone: The key of the zone.
         state: The state of the zone.
-        ready: The number of its ready nodes.
-        not_ready: The number of its nodes that are not ready.
+        ready: The number of its nodes that count and are ready.
+        not_ready: The number of its nodes that count and are not ready.
         rate: The nodes per second that may be evicted.
         waiting: The number of nodes that wait for their eviction.
         evictions: The number of nodes that got permission to be evicted so far.
@@ -173,7 +173,7 @@ class Zones:
 
         Args:
             key: The zone's key.
-            nodes: For each node, the key of its zone and whether it is ready.
+            nodes: For each node that counts, the key of its zone and whether it is ready.
         """
         zones: dict[str, Zone] = {}
         for zone, is_ready in nodes:
@@ -182,7 +182,7 @@ class Zones:
         return self._policy.rate_in(zones.get(key, Zone()), all_silent=all_silent) > 0
 
     def reports(self) -> list[ZoneReport]:
-        """Return a report of each zone that has nodes, sorted by the zone's key."""
+        """Return a report of each zone with nodes that count for it, sorted by the zone's key."""
         all_silent = self._policy.are_all_silent(self._zones.values())
         return [self._report(key, zone, all_silent) for key, zone in sorted(self._zones.items())]
 

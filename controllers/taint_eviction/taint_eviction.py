@@ -73,7 +73,7 @@ class TaintEviction(Reconciler):
     """Deletes a pod when it must leave its node because of taints; before that, requeues it for that time.
 
     Attributes:
-        host: The source of the time.
+        host: The source of the time; its monotonic clock measures for how long taints are tolerated.
         nodes: The cache of the nodes' taints, which may be behind the server.
         pods: The cache of the pods.
         client: Reads nodes from the server, and writes pods.

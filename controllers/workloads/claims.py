@@ -42,7 +42,7 @@ class Claim(msgspec.Struct, gc=False):
 
 
 class VolumeSpec(msgspec.Struct, gc=False, rename="camel"):
-    """The fields of a volume's spec that refer to its claim."""
+    """The fields of a volume's spec that the binder reads."""
 
     claim_ref: dict[str, str] = msgspec.field(default_factory=dict)
     host_path: dict[str, str] = msgspec.field(default_factory=dict)
@@ -89,7 +89,7 @@ class Claims:
         self._lister = manager.lister(PERSISTENT_VOLUME_CLAIMS, Claim)
 
     def create_missing(self, stateful_set: StatefulSet, ordinal: int) -> Iterable[str]:
-        """Create the missing claims of the pod with this ordinal, and yield their names."""
+        """Create the claims that the pod with this ordinal lacks, and return the names of the created ones."""
         made = []
         for template in stateful_set.spec.volume_claim_templates or ():
             name = claim_name(stateful_set, template, ordinal)

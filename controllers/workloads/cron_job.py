@@ -102,7 +102,7 @@ def job_name(cron_job: CronJob, time: datetime) -> str:
 
 
 def surplus(cron_job: CronJob, jobs: Sequence[Job]) -> list[Job]:
-    """Return the finished Jobs beyond the history limits, the oldest first."""
+    """Return the finished Jobs beyond the history limits: the complete ones, then the failed ones, the oldest first."""
     found: list[Job] = []
     limits = (COMPLETE, cron_job.spec.successful_jobs_history_limit), (FAILED, cron_job.spec.failed_jobs_history_limit)
     for kind, limit in limits:

@@ -151,7 +151,7 @@ def _maximum_of(replica_set: ReplicaSet) -> int:
 
 
 def surplus(deployment: Deployment, old: Sequence[ReplicaSet]) -> list[ReplicaSet]:
-    """Return the old ReplicaSets beyond the history limit, the oldest revision first."""
+    """Return the old ReplicaSets without pods that are beyond the history limit, the oldest revision first."""
     if deployment.keeps_history:
         return []
     alive = sorted((each for each in old if each.metadata.deletion_timestamp is None), key=revision_of)

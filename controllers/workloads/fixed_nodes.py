@@ -18,7 +18,7 @@ RETRY = Backoff(initial=0.1, factor=2.0, cap=10.0, jitter=0.0)
 
 
 class FixedNodes:
-    """Registers nodes once. They have no leases, so no node lifecycle controller must run.
+    """Registers nodes once. They have no leases, so a node lifecycle controller must not run.
 
     Args:
         manager: The manager, whose client registers the nodes.

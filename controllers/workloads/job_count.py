@@ -20,7 +20,7 @@ class Count:
     """The counts of a Job's ended pods.
 
     Attributes:
-        succeeded: Number of pods that succeeded and no longer have the finalizer.
+        succeeded: Number of pods that succeeded and no longer have the finalizer; for an indexed Job, of `indexes`.
         failed: Number of pods that failed and no longer have the finalizer.
         indexes: The completed indexes of an indexed Job.
         uncounted_succeeded: The uids of pods that succeeded and still have the finalizer.

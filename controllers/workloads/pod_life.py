@@ -75,7 +75,7 @@ class Script:
 
     @classmethod
     def of(cls, metadata: ObjectMeta) -> Script:
-        """Return the script in the annotations of a pod; an annotation that is not a number counts as missing."""
+        """Return the script in the annotations of a pod; one that is neither a number nor `never` counts as missing."""
         annotations = metadata.annotations or {}
         code = annotations.get(EXIT_CODE, "")
         is_of_job = any(each.kind == "Job" and each.controller for each in metadata.owner_references or ())

@@ -61,7 +61,8 @@ def plan(replica_set: ReplicaSet, pods: Sequence[Pod], related: Iterable[Pod], n
     Args:
         replica_set: The ReplicaSet.
         pods: The pods of the ReplicaSet.
-        related: The pods of all ReplicaSets of the same owner. A pod whose node has many of them is deleted first.
+        related: The pods of all ReplicaSets of the same owner. Of pods with the same phase, readiness and deletion
+            cost, those whose node has more of them are deleted first.
         now: The current time.
     """
     active = [pod for pod in pods if pod.is_active]

@@ -59,7 +59,7 @@ class Scheduler(Reconciler):
         return Result()
 
     def waiting(self, delta: Delta) -> Iterable[Request]:
-        """Return the pods that wait for a node, since a change of a node or the end of a pod may free capacity for
+        """Return the pods that wait for a node, since a change of a node or the deletion of a pod may free capacity for
         them.
         """
         return [
@@ -69,7 +69,7 @@ class Scheduler(Reconciler):
         ]
 
     def concerned(self, delta: Delta) -> Iterable[Request]:
-        """Return the pod that changed; if its capacity became free, the waiting pods as well."""
+        """Return the pod that changed; if it was deleted, the waiting pods instead."""
         if delta.new is None:
             return self.waiting(delta)
         return [delta.key]

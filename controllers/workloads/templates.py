@@ -17,7 +17,7 @@ _FNV_OFFSET, _FNV_PRIME, _FNV_BITS = 0x811C9DC5, 0x01000193, 0xFFFFFFFF
 
 
 def pod_of(template: Template, *, name: str = "", generate_name: str = "") -> dict[str, Any]:
-    """Return a pod object made from a template, with copies of its metadata and spec."""
+    """Return a pod object made from a template, with copies of its labels, annotations, finalizers and spec."""
     of_template = template.get("metadata") or {}
     metadata: dict[str, Any] = {
         part: dict(of_template[part]) for part in ("labels", "annotations") if of_template.get(part)

@@ -91,7 +91,7 @@ class Watched(Protocol):
 
 
 class Observer:
-    """Is notified of calls to outside services and chooses their faults; this base class lets each call succeed.
+    """Is notified of calls to outside services and chooses their faults; this base class chooses no faults.
 
     Threads: those of a simulation, which run one at a time.
     """

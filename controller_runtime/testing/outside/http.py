@@ -36,7 +36,7 @@ class Asked:
     Attributes:
         method: The HTTP method.
         path: The path, without the query.
-        query: The query parameters; the last value of a repeated one.
+        query: The query parameters; of a repeated one the first value with `HTTPXTransport`, otherwise the last.
         headers: The headers, by name in lower case.
         body: The body; empty if there is none.
     """

@@ -30,7 +30,8 @@ class Place:
     Attributes:
         program: Returns the host of the present process of the program.
         is_checking: Returns True while a check of the test is evaluated.
-        written: Called after each change with a text that says when; checks the conditions that always have to hold.
+        written: Called after each change by a call of the program, with a text that says when; checks the conditions
+            that always have to hold.
         observer: Decides how calls go.
     """
 

@@ -27,7 +27,7 @@ class Result:
     Attributes:
         rows: The rows; empty for a statement without any.
         columns: The names of the columns; empty for a statement without rows.
-        changed: The number of changed rows; -1 for a statement that changes none.
+        changed: The number of changed rows, which may be 0; -1 for a statement of another kind, such as a query.
     """
 
     rows: Rows
@@ -148,7 +148,7 @@ class Connection:
         database: The result of `cluster.outside(Database(…))`.
 
     Raises:
-        sqlite3.OperationalError: There is no answer.
+        sqlite3.OperationalError: It cannot connect, or there is no answer.
 
     Threads: one.
     """
@@ -202,8 +202,8 @@ class Connection:
         """Call a method of the database with the number of this connection and `values`, and return its result.
 
         Raises:
-            sqlite3.OperationalError: The connection is dead, the statement is refused, or there is no answer; without
-                an answer the connection is dead from now on.
+            sqlite3.Error: The connection is dead, the statement is refused, or there is no answer; without an answer
+                the connection is dead from now on.
         """
         if self._is_dead:
             raise sqlite3.OperationalError("the connection is closed")
@@ -223,7 +223,7 @@ class Cursor:
         connection: The connection to which it belongs.
 
     Attributes:
-        rowcount: The number of rows that the last statement changed; -1 if none.
+        rowcount: The number of rows that the last statement changed; -1 for a statement of another kind.
         description: The columns of the last statement, in the form of the DB-API; None if it had none.
 
     Threads: one.
@@ -274,7 +274,7 @@ def connect(database: Database) -> Connection:
     """Return a new DB-API connection to the result of `cluster.outside(Database(…))`.
 
     Raises:
-        sqlite3.OperationalError: There is no answer.
+        sqlite3.OperationalError: It cannot connect, or there is no answer.
     """
     return Connection(database)
 

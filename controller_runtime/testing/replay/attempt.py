@@ -35,7 +35,7 @@ class Written:
     Attributes:
         request: The request.
         is_recorded: True if the recorded reconcile sent the same request.
-        unknown: The number of reads before this write that are not recorded.
+        unknown: The number of reads and answers before this write that are not recorded.
     """
 
     request: HTTPRequest
@@ -143,7 +143,7 @@ class ReplayedAttempt:
         """Return the recorded time of a clock. See `Attempt.clock`.
 
         Monotonic seconds are moved to the origin of this host's clock; the time of the wall clock is returned as
-        recorded.
+        recorded. The clock `elapsed` and times that are not recorded follow this host's virtual time.
         """
         series = self._memory.times.get(name)
         if name == "now":

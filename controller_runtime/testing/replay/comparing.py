@@ -55,9 +55,13 @@ class Replayed:
     def verdict(self) -> Verdict:
         """The verdict.
 
-        It is `DIFFERS` if a write or the end differs, and everything that was read until then had been recorded. A read
-        that was not recorded makes it `UNDECIDED`, even if nothing differs, because its result is not known. So does a
-        part that was cut from the record, except for log lines, which are not compared.
+        It is `UNDECIDED` if the recorded reconcile was cancelled, or a part other than log lines was cut from its
+        record. Otherwise, if neither the writes nor the end differ, it is `SAME`; or `UNDECIDED` if a read was not
+        recorded, because its result is not known.
+
+        If they differ, it is `DIFFERS`; or `UNDECIDED` if the difference may come from a value that was not recorded:
+        that of a real clock, a random number, an environment variable, a call to another service, or a read before the
+        first write that was not recorded (any read, if all writes were recorded).
         """
         if self.incident.end.outcome == "cancelled" or self.incident.is_cut:
             return Verdict.UNDECIDED

@@ -73,7 +73,8 @@ def replay_file(path: Path | str, setup: Setup) -> ReplayedFile:
 def write_test(path: Path, incident: Incident, module: str, attribute: str, folder: Path) -> Path:
     """Write a test for an incident into a folder, with a copy of the incident's file beside it; return the test's path.
 
-    The test fails as long as the reconcile fails as recorded; for an incident without an error, once a write differs.
+    The test fails as long as the reconcile fails as recorded; for an incident without an error, once the writes or the
+    end differ.
 
     Args:
         path: The incident's file.

@@ -107,8 +107,8 @@ def replay_all(files: Iterable[Path], setup: Setup, allowed: Allowed, before: Se
         setup: The setup function of the version.
         allowed: The intended changes.
         before: The setup function of the version that made the records; None if it is not available. A record that
-            differs is replayed with this version as well: if that differs, too, the result depends on something that
-            is not recorded, and the record is undecided.
+            differs is replayed with this version as well: if that does not repeat the record either, the result
+            depends on something that is not recorded, and the record is undecided.
     """
     with pinned():  # once for all, since to be moved to another CPU and back is a tenth of a replay
         yield from _replayed(files, setup, allowed, before)

@@ -28,7 +28,7 @@ Tell = Callable[[str], None]
 
 @contextmanager
 def noticed(attempt: object, seed: str, tell: Tell) -> Iterator[None]:
-    """Report each place at which an attempt uses a random number or an environment variable that is not recorded.
+    """Report each place at which user code of an attempt uses a random number or environment variable not recorded.
 
     Args:
         attempt: The attempt, which is the running reconcile.

@@ -22,7 +22,7 @@ Key = tuple[str, str]
 
 
 class World:
-    """An embedded server, as a `Handler`; it is made for the first request, with the objects that are known by then.
+    """An embedded server, as a `Handler`; it is made when it is needed, with the objects that are known by then.
 
     Args:
         host: The server's host.
