@@ -81,8 +81,8 @@ class LeaseHeartbeat(Reconciler):
         renew_interval: Seconds from the end of a renewal, with its tries, to the next one, stretched by up to 4 %.
         lease_namespace: Namespace of the lease.
         lease_name: Name of the lease; None for the holder identity, as in Kubernetes up to 1.25.
-        on_repeated_heartbeat_failure: Called after each failed renewal except the first of up to five in a row;
-            conflicts do not count. It should close connections, since they may be broken.
+        on_repeated_heartbeat_failure: Called after each failed try of a renewal except the first of up to five in a
+            row, and not after a conflict. It should close connections, since they may be broken.
         new_lease_post_process: Edits the lease before it is created or renewed.
         post_process_failure: The writes that are not sent if `new_lease_post_process` fails.
         delete_on_start_and_stop: `run` deletes the lease at its start and its end, for holders whose identity changes
