@@ -57,7 +57,8 @@ class Lease:
 
         The holder measures the duration from a time before its write, this controller from the later time at which it
         saw the write. So the result is right however wrong the holder's wall clock is. A lease that was not watched for
-        its whole duration counts as expired only if it is older than any plausible clock error (`VALID`).
+        its whole duration counts as expired only if it is older than any plausible clock error (`VALID`); one without a
+        renewal time or a duration always counts as expired.
         """
         if self.renewed is None or self.duration is None:
             return True

@@ -161,7 +161,7 @@ class Zones:
     def turns(self, key: str, now: float) -> Turns:
         """Return the queue of a zone.
 
-        In a new queue the first node gets its turn at once, unless all zones are silent.
+        In a new queue the first node gets its turn at once, unless all zones are silent or the zone's rate is zero.
         """
         if key not in self._turns:
             rate = self._policy.rate_in(self._zones.get(key, Zone()), all_silent=bool(self.all_silent))

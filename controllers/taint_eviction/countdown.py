@@ -56,7 +56,7 @@ class Countdowns:
         return len(self._running)  # the length of a dict is one number
 
     def get(self, pod: ObjectKey) -> Countdown | None:
-        """Return the countdown of a pod; None if the pod need not leave."""
+        """Return the countdown of a pod; None if it has none."""
         with self._lock:
             return self._running.get(pod)
 

@@ -40,7 +40,8 @@ class Database:
     """A fake of a SQL database with one writing transaction at a time. Programs use it through `connect`.
 
     The calls that may fail are opening a connection, running a statement, and committing. A connection without an
-    answer is dead: its uncommitted changes are rolled back, and each further use raises `sqlite3.OperationalError`.
+    answer is dead: its uncommitted changes are rolled back, and further statements and commits raise
+    `sqlite3.OperationalError`.
     When the program ends, all transactions are rolled back. A second transaction that writes while one is open is
     refused with `database is locked`.
 
