@@ -47,9 +47,9 @@ class Checks:
     """Collects the checks that failed until the end of a test.
 
     Attributes:
-        is_checking: True while a check of `always` is evaluated.
+        is_checking: True while the checks of `always` are evaluated after a write.
 
-    Threads: any. A write during a check is checked after it.
+    Threads: any. A write during that evaluation is checked after it.
     """
 
     def __init__(self) -> None:
@@ -158,7 +158,7 @@ class ClusterChecks:
             raise AssertionError("\n".join(broken))
 
     def is_checking(self) -> bool:
-        """Return whether a check of `always` is being evaluated."""
+        """Return whether the checks of `always` are being evaluated after a write."""
         return self._checks is not None and self._checks.is_checking
 
     def written(self, when: str) -> None:

@@ -46,9 +46,11 @@ class EmbeddedCluster:
     alone; the server and `user` are on another host, `<name>-server`, and continue when `host` crashes.
 
     Entering starts nothing: call `run` with the function that sets the manager up, or add controllers to `manager`
-    and call `start`. Leaving stops the manager, and raises the error that ended it if it failed. Leaving also raises an
-    `AssertionError` if reconciles, mappers or periodic functions raised errors that are most likely bugs (any but
-    `ControllerRuntimeError`, and those caused by a `UsageError`), unless the test announced them with `expect_panics`.
+    and call `start`. Leaving stops the manager, and raises the error that ended it if it failed. If the block raised
+    nothing, leaving also raises an `AssertionError` if a check of `always` or `eventually` failed, if a controller
+    wakes itself, or if reconciles, mappers, predicates or periodic functions raised errors that are most likely bugs,
+    and that the test did not announce with `expect_panics`. An error is most likely a bug if it is not a
+    `ControllerRuntimeError`, or if a `UsageError` led to it.
 
     Args:
         host: The host that the manager runs on.
@@ -65,7 +67,7 @@ class EmbeddedCluster:
             server, set it for one of them.
         workloads: True to run the controllers of workloads and three nodes, so that Deployments, StatefulSets,
             DaemonSets, Jobs and CronJobs have pods that run; includes `garbage_collection`. See `docs/workloads.md`.
-        allow_panics: True to ignore unexpected errors of reconciles; only the log shows them.
+        allow_panics: True to ignore such errors, and controllers that wake themselves; only the log shows them.
         namespace: The namespace to which the manager is limited; see `Manager`.
         disable_admission_plugins: The names of steps of admission that a new server leaves out, such as
             `ResourceQuota`; see `docs/embedded-server.md`.
@@ -80,8 +82,8 @@ class EmbeddedCluster:
             for `replay`; an empty collection stands for all controllers. None writes nothing.
 
     Raises:
-        UsageError: The role cannot be read, or is given beside a transport; the release or an admission plugin is
-            unknown, or is given beside a server.
+        UsageError: The role cannot be read, is given beside a transport, or exists on the server with other rules; the
+            release or an admission plugin is unknown; or an option of a new server is given beside a server.
 
     Attributes:
         server: The API server.
@@ -90,7 +92,8 @@ class EmbeddedCluster:
         acts_as: The user name of the manager's service account; None without a role.
         outside: Called with a fake of a service outside of the cluster, returns its replacement for the program.
         checks: The test's own checks; see `always`.
-        options: The arguments for another cluster like this one, except faults and garbage collection.
+        options: Arguments for another cluster like this one: those of a new server without its webhooks, and
+            `leader_election`, `namespace`, `role` and `workloads`.
 
     Threads: one.
     """
@@ -265,7 +268,7 @@ class EmbeddedCluster:
         self.checks.own().always(check)
 
     def eventually(self, check: Check) -> None:
-        """Require that `check` holds at the end of the test, after a wait of at most ten minutes.
+        """Require that `check` holds at the end of the test, after a wait of at most eleven minutes.
 
         In a simulation these are virtual minutes. On a real machine the wait takes at most about ten seconds.
 
@@ -278,17 +281,20 @@ class EmbeddedCluster:
         self.checks.own().eventually(check)
 
     def expect_panics(self, *kinds: type[BaseException]) -> AbstractContextManager[list[Panic]]:
-        """Expect that reconciles raise errors of these types within the `with` block; its value lists those seen so
-        far.
+        """Expect that reconciles, mappers, predicates or periodic functions raise errors of these types within the
+        `with` block; its value lists those seen so far.
 
         Raises:
-            AssertionError: At the end of the block, if no reconcile has raised one of `kinds` in it.
+            AssertionError: The block ends without an error, and nothing has raised one of `kinds` in it.
             TypeError: `kinds` is empty, or not all are exception classes.
         """
         return self._panics.expect(*kinds)
 
     def raise_panics(self) -> None:
-        """Raise an `AssertionError` if reconciles have raised unexpected errors; the errors are then cleared."""
+        """Raise an `AssertionError` for unexpected errors so far, or else for controllers that wake themselves.
+
+        Each is reported once.
+        """
         self._panics.raise_unexpected()
 
     def __enter__(self) -> Self:

@@ -40,12 +40,13 @@ class LeftBehind:
             self._recorders.append(recorder)
 
     def write(self, folder: Path) -> list[Path]:
-        """Write the last reconciles into a folder, which is created, and return the files, the oldest first.
+        """Write the last reconciles, `MOST_LEFT` at most, into a folder, which is created, and return the files.
 
-        A second call writes nothing and returns an empty list.
+        The oldest comes first. A second call writes nothing and returns an empty list.
 
         Raises:
-            UsageError: The folder cannot be written.
+            UsageError: The folder cannot be made, or nothing can be written to it.
+            OSError: A file cannot be written.
         """
         if self._is_written:
             return []

@@ -37,7 +37,7 @@ class ManagerMachine(Protocol):
         """Return a transport of the present process to `server`."""
 
     def kill(self) -> bool:
-        """End the present process if the machine can, and return whether its threads have ended. Idempotent."""
+        """End the present process if the machine can, and return whether it can. Idempotent."""
 
     def restart(self) -> None:
         """Start another process after the present one was killed."""

@@ -30,7 +30,7 @@ class Panics:
 
     Args:
         allows: True to keep only panics that an open block of `expect` awaits, because each holds the frames of its
-            reconcile.
+            reconcile; and to ignore controllers that wake themselves.
 
     Threads: any. Each method changes one list by one operation, so no lock is needed.
     """
@@ -44,7 +44,7 @@ class Panics:
         self._expected: list[_Expected] = []
 
     def watch(self, self_wakes: SelfWakes) -> None:
-        """Treat controllers that wake themselves, as detected by `self_wakes`, as errors of the test."""
+        """Treat controllers that wake themselves, as `self_wakes` detects, as errors of the test, unless `allows`."""
         self._self_wakes.append(self_wakes)
 
     def note(self, panic: Panic) -> None:
@@ -80,7 +80,8 @@ class Panics:
         """Raise `ReconcilesPanicked` if there are unexpected panics; they are then cleared.
 
         Raises:
-            AssertionError: No panic is unexpected, but a controller wakes itself, or another; each is reported once.
+            AssertionError: No panic is unexpected and `allows` is False, but a controller wakes itself, or another; each
+                is reported once.
         """
         panics, self._unexpected = self._unexpected, []
         if panics:

@@ -121,7 +121,7 @@ def _perturb(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Fail a test that passed if its reconciles panicked, or if its own checks failed.
+    """Fail a test that passed if its reconciles panicked, a controller wakes itself, or its own checks failed.
 
     The clusters raise the same errors when their fixtures end, but pytest would then report a passed test with an error
     in its teardown.

@@ -72,8 +72,8 @@ class RightsVerdict:
 
 
 def files_of(record: RightsRecord, target: Path) -> dict[Path, dict[Access, str]]:
-    """Return the accesses for each file: all in `target` if it is a file, or one file for each program if it is a
-    folder.
+    """Return the accesses for each file: all in `target` if it is a file, or one file for each program with a name if
+    it is a folder.
     """
     if is_file(target):
         together = RightsRecord()

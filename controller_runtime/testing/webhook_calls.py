@@ -95,7 +95,8 @@ class ClusterCaller:
         """Send a request to a webhook and return its response. See `Caller.call`.
 
         Raises:
-            Unreached: There is no such webhook, it is not served, or it does not answer within `timeout` seconds.
+            Unreached: There is no such webhook, it is not served, the connection is lost, or there is no answer within
+                `timeout` seconds.
         """
         webhook, deadline = self._webhook(target), self._host.monotonic() + timeout
         if webhook is None:

@@ -47,7 +47,7 @@ class Clocks:
         return EPOCH + timedelta(microseconds=(self._timeline.now + self.offset) // 1000)
 
     def monotonic(self) -> float:
-        """Return the virtual seconds since the monotonic clock's origin."""
+        """Return the seconds of the monotonic clock, which drifts, and stands still while the machine is suspended."""
         elapsed = self._awake(self._timeline.now) * (_MILLION + self.drift) // _MILLION
         return max((self._origin + elapsed) / SECOND, self._reached)
 

@@ -54,7 +54,7 @@ class SimulatedConnection:
         self._alarm: Timer | None = None
 
     def send(self) -> None:
-        """Send the request and return at once; timers do all further steps."""
+        """Send the request and return at once; timers deliver messages, and threads of the server handle them."""
         kind, seconds = (self._fault.kind, self._fault.seconds) if self._fault else (None, 0.0)
         if kind is FaultKind.REFUSE:
             self.mailbox.put(ConnectionEnd(cut=True))
@@ -74,7 +74,7 @@ class SimulatedConnection:
         return self._is_closed
 
     def close(self) -> None:
-        """Close this connection from the caller's side; the server notices one latency later. Idempotent."""
+        """Close this connection from the caller's side; the server notices later unless the link is cut. Idempotent."""
         if not self._is_closed:
             self._is_closed = True
             self.mailbox.put(ConnectionEnd(cut=False))
@@ -85,7 +85,7 @@ class SimulatedConnection:
         return self._host is host
 
     def break_off(self) -> None:
-        """Break this connection from the server's side; the caller notices one latency later."""
+        """Break this connection from the server's side; the caller notices later, unless nothing reaches it."""
         self._reply(ConnectionEnd(cut=True))
 
     def _pass(self, action: Callable[[], None], late: float = 0.0) -> None:
@@ -191,10 +191,10 @@ class Network:
     Args:
         sim: The simulation.
         faults: The faults of calls.
-        fired: Every fault that happens is appended to it; in the end it is the script of the run.
+        fired: Faults that happen are appended to it, except those of a brown-out's calls; in the end it is the script.
         latency: Seconds that a message takes, on average. If it is zero, messages arrive at the instant at which they
             are sent, and only the schedule decides what happens in between.
-        until: Virtual seconds after which calls have no faults.
+        until: Virtual seconds after which calls have no faults, except in brown-outs.
 
     Attributes:
         server: Answers requests; while it is None or its host has crashed, connections are refused.

@@ -46,8 +46,8 @@ class Incoming:
         self._has_room = True
 
     def hand_on_soon(self, server: SimulatedServer | None, answer: Watch | None) -> None:
-        """Have a thread of the server deliver the messages to `answer`, unless one is doing so, or there are no
-        messages.
+        """Have a thread of the server deliver the messages to `answer`, unless one is doing so, there are no messages,
+        `answer` or `server` is None, or the server's host has crashed.
         """
         if not self._messages or answer is None or self._is_handing or server is None or server.host.crashed:
             return

@@ -57,10 +57,10 @@ class Mailbox(Generic[T]):
 
 
 class ConnectionEnd:
-    """The end of a stream.
+    """The end of a connection.
 
     Attributes:
-        cut: True if the connection broke, False if the server ended the stream.
+        cut: True if the connection broke or was refused, False if the server ended it or the caller closed it.
     """
 
     def __init__(self, *, cut: bool) -> None:

@@ -131,7 +131,7 @@ class NetworkStream(Stream):
         """Send a message on an upgraded connection. See `transport.Stream.send`.
 
         Raises:
-            ConnectionLost: The connection has ended.
+            ConnectionLost: The connection is closed, or its end has been read.
         """
         if self._connection.is_closed():
             raise ConnectionLost(f"{self._what}: the connection has ended")

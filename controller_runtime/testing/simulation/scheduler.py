@@ -121,7 +121,7 @@ class Scheduler:
         self._make_ready(task)
 
     def settle(self) -> None:
-        """Let all other threads run until each waits, while time stands still. Only for the test's thread."""
+        """Let all other threads run until none can, while time stands still. Only for the test's thread."""
         self._settling = True
         try:
             self.park(self.root, "settle")

@@ -39,8 +39,8 @@ class Simulation:
 
     The thread that enters the block, the test's thread, belongs to the simulation too: it may make the
     same calls as the others, and it lets time pass with `advance`. The failure of a thread or of a check,
-    or a hang, is raised in it at once. At the end of the block all threads run until each of them waits;
-    then the end checks are called, and every thread is ended by `Crashed` and joined.
+    or a hang, is raised in it at once. If the block ends without an error, all threads run until each of them
+    waits or is paused, and the end checks are called. In any case every thread is then ended by `Crashed` and joined.
 
     The same seed gives the same `digest`, in any process, as long as the code is the same.
 
@@ -167,7 +167,7 @@ class Simulation:
         return self._scheduler.timeline.now / SECOND
 
     def advance(self, seconds: float) -> None:
-        """Let `seconds` of virtual time pass, then let all threads run until each of them waits.
+        """Let `seconds` of virtual time pass, then let all threads run until each of them waits or is paused.
 
         Raises:
             ValueError: `seconds` is negative.
@@ -182,7 +182,7 @@ class Simulation:
             self.on_wait(seconds)
 
     def settle(self) -> None:
-        """Let all threads run until each of them waits, while time stands still.
+        """Let all threads run until each of them waits or is paused, while time stands still.
 
         Raises:
             RuntimeError: Another thread than the test's calls.
@@ -344,7 +344,7 @@ class SimulatedHost:
         return self.clocks.now()
 
     def monotonic(self) -> float:
-        """Return the virtual seconds since this host's own origin."""
+        """Return the seconds of the monotonic clock since its own origin; it drifts, and a suspension stops it."""
         self._be_alive()
         return self.clocks.monotonic()
 

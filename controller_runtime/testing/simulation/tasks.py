@@ -23,11 +23,16 @@ class Crashed(BaseException):
 
 
 class Hang(Exception):
-    """No thread can continue, or the threads never stop; the message names the wait of each thread."""
+    """A simulation cannot go on: no thread can run, the threads never stop, or one is stuck outside of the simulation.
+    The message names the wait of each thread, except if a thread does not end with the simulation, or if the test's
+    thread calls a simulation that was given up.
+    """
 
 
 class LockHeld(RuntimeError):
-    """A lock was held across a call that waits or may let other threads run: wait, join, spawn, `Host.leaving`."""
+    """A lock was held across a call that waits or may let other threads run: wait, join, spawn,
+    `Host.leaving`, `Simulation.advance` and `settle`.
+    """
 
 
 class TaskState(enum.Enum):

@@ -27,8 +27,10 @@ _SOURCES = {
 
 
 def autoscaler(obj: Object, old: Object | None = None) -> Iterator[Cause]:
-    """Return the validation errors of a HorizontalPodAutoscaler. An unchanged scale target of `old` is not checked
-    again.
+    """Return the validation errors of a HorizontalPodAutoscaler.
+
+    The API version of the scale target is not checked again if it and the kind are those of `old`. `minReplicas` may be
+    0 only if it is 0 in `old`.
     """
     spec, before = part(obj, "spec"), part(old, "spec") if old is not None else {}
     least, most = spec.get("minReplicas"), spec.get("maxReplicas", 0)

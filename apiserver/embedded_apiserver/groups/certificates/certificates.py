@@ -46,7 +46,7 @@ def organizations(encoded: str) -> list[str]:
     """Return the organizations in the subject of a certificate request, in base64. They are groups of users.
 
     Raises:
-        Unreadable: The text is not a certificate request.
+        UnreadableRequest: The text is not a certificate request.
     """
     from cryptography.x509.oid import NameOID
 
@@ -77,7 +77,10 @@ def _first(pem: bytes, begin: bytes, end: bytes) -> bytes:
 
 
 def certificate_problem(encoded: str) -> str:
-    """Return the error of a chain of certificates, in base64; empty if it is valid."""
+    """Return the error of PEM certificates, in base64; empty if there is at least one, and none is malformed.
+
+    A block whose content is not base64 does not count.
+    """
     from cryptography import x509
 
     rest, found = base64.b64decode(encoded), 0

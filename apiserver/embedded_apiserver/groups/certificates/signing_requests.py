@@ -28,8 +28,10 @@ _USAGES = (
 
 
 def signing_request(obj: Object, old: Object | None = None) -> Iterator[Cause]:
-    """Return the validation errors of a CertificateSigningRequest, its status included; unchanged parts of `old` are
-    accepted.
+    """Return the validation errors of a CertificateSigningRequest, its status included.
+
+    The request of an unchanged spec and an unchanged certificate of `old` are not checked again, and the signer name
+    `kubernetes.io/legacy-unknown` is an error only without `old`.
     """
     spec = part(obj, "spec")
     if (old is None or part(old, "spec") != spec) and (problem := request_problem(spec.get("request") or "")):

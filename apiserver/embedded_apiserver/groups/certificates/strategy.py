@@ -13,7 +13,8 @@ _DECIDED = ("Approved", "Denied")
 
 
 def isolated_request(old: Object, new: Object, subresource: str) -> Object:
-    """Return the stored CertificateSigningRequest with those changes of its status that `subresource` may make.
+    """Return the stored CertificateSigningRequest with the sent metadata, and with those changes of its status that
+    `subresource` may make.
 
     Its spec never changes.
     """
@@ -29,7 +30,7 @@ def isolated_request(old: Object, new: Object, subresource: str) -> Object:
 
 
 def dated_request(old: Object, new: Object, now: datetime) -> Object:
-    """Return an updated CertificateSigningRequest with the times of its new and changed conditions."""
+    """Return an updated CertificateSigningRequest with the times that its conditions lack."""
     status = part(new, "status")
     conditions = status.get("conditions") or ()
     if all(one.get("lastUpdateTime") and one.get("lastTransitionTime") for one in conditions):

@@ -26,7 +26,7 @@ _TAKEN = "provided {} is already allocated"
 
 
 class Refused(Exception):
-    """A service requests an address or a port that is not available.
+    """A service requests an address, a port, an IP family or an IP family policy that it cannot have.
 
     Attributes:
         causes: The validation errors.
@@ -68,7 +68,8 @@ def allocated(spec: Object, before: Object, pool: Pool) -> Object:
         pool: The available addresses and ports.
 
     Raises:
-        Refused: An address or a port is in use or out of range, or must not change.
+        Refused: An address or a port is invalid, in use or out of range, or the service cannot have its IP families or
+            their policy.
     """
     made = dict(spec)
     if before:
@@ -84,7 +85,10 @@ def allocated(spec: Object, before: Object, pool: Pool) -> Object:
 
 
 def without_leftovers(spec: Object, before: Object) -> Object:
-    """Return an updated service spec without fields that its new type does not use, unless the client changed them."""
+    """Return an updated service spec without fields that its new type does not use.
+
+    Most are kept if the client changed them; `healthCheckNodePort` and `internalTrafficPolicy` are not.
+    """
     dropped: set[str] = set()
     if _has_address(before) and not _has_address(spec):
         dropped |= {name for name in _FAMILIES if spec.get(name) == before.get(name)}
@@ -215,7 +219,7 @@ def unallocated(asked: list[str], problem: str) -> Cause:
     """Return the validation error for a service that cannot get an address.
 
     Args:
-        asked: The requested address; an empty text if any address would do.
+        asked: The requested addresses, of which the error names the first; a list with an empty text if any would do.
         problem: The reason.
     """
     which = f" {asked[0]}" if asked[0] else ""

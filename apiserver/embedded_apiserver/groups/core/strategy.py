@@ -78,7 +78,7 @@ def _without_configuration(obj: Object) -> Object:
 
 
 def new_service(obj: Object) -> Object:
-    """Return a new Service with the fields that the server sets."""
+    """Return a new Service; one of the type `ExternalName` loses its `internalTrafficPolicy`."""
     spec = part(obj, "spec")
     if spec.get("type") == "ExternalName":
         spec = {name: value for name, value in spec.items() if name != "internalTrafficPolicy"}
@@ -86,7 +86,7 @@ def new_service(obj: Object) -> Object:
 
 
 def updated_service(old: Object, made: Object, subresource: str) -> Object:
-    """Return an updated Service without fields that its new type does not use."""
+    """Return an updated Service without fields, and without load balancer addresses, that its new type does not use."""
     if subresource == "status":
         return made
     made = {**made, "spec": without_leftovers(part(made, "spec"), part(old, "spec"))}
@@ -94,7 +94,7 @@ def updated_service(old: Object, made: Object, subresource: str) -> Object:
 
 
 def service_warnings(obj: Object) -> list[str]:
-    """Return the warnings about fields that a Service of this type ignores."""
+    """Return the warnings about fields of a Service that its type ignores, or that are deprecated."""
     spec = part(obj, "spec")
     external = spec.get("type") == "ExternalName"
     headless = spec.get("clusterIP") == "None" and spec.get("type", "ClusterIP") == "ClusterIP"

@@ -152,7 +152,10 @@ def device_class(obj: Object) -> Iterator[Cause]:
 
 
 def claim_status(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a ResourceClaim's status: an allocation must not change."""
+    """Return the validation errors of an update of a ResourceClaim's status.
+
+    An allocation may only be set or removed, and each entry of `reservedFor` needs a resource, a name and a uid.
+    """
     before, after = part(old, "status"), part(new, "status")
     reserved = after.get("reservedFor") or ()
     yield from each_of(reserved, _MOST_RESERVED, _user, "status.reservedFor", "uid")
@@ -206,7 +209,7 @@ def _counters(counters: Object, place: str) -> Iterator[Cause]:
 
 
 def resource_slice_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a ResourceSlice: driver, pool and node must not change."""
+    """Return the validation errors of an update of a ResourceSlice: driver, pool name and node must not change."""
     yield from _slice(part(new, "spec"), part(old, "spec"))
 
 

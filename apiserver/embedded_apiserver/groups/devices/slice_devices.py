@@ -35,8 +35,8 @@ _VERSION = re.compile(
 
 
 def devices_of_slice(spec: Object, before: Object | None) -> Iterator[Cause]:
-    """Return the validation errors of the devices in a ResourceSlice's spec; taints of devices in `before` are
-    accepted.
+    """Return the validation errors of the devices in a ResourceSlice's spec; the taints of a device are not checked
+    again if they are those that it has in `before`.
     """
     devices = spec.get("devices") or ()
     olds = {one.get("name", ""): one for one in (before or {}).get("devices") or ()}

@@ -74,7 +74,7 @@ def shown_form(obj: Object) -> Object:
 def event(obj: Object, controller: str = "reportingComponent") -> list[Cause]:
     """Return the validation errors of an Event.
 
-    An event with an `eventTime` also needs a reporting controller, an action and a reason.
+    An event with an `eventTime` also needs a reporting controller, a reporting instance, an action and a reason.
 
     Args:
         obj: The event, with the field names under which it is stored.

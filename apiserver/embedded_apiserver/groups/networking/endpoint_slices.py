@@ -22,7 +22,7 @@ _MOST_ENDPOINTS, _MOST_ADDRESSES, _MOST_PORTS, _MOST_HINTS, _MOST_LABELS = 1000,
 
 
 def endpoint_slice(obj: Object, old: Object | None = None) -> Iterator[Cause]:
-    """Return the validation errors of an EndpointSlice; endpoints that `old` has are not checked again."""
+    """Return the validation errors of an EndpointSlice; the endpoints are not checked if `old` has the same."""
     kind = obj.get("addressType", "")
     if not kind:
         yield required("addressType")

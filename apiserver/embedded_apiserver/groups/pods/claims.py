@@ -27,8 +27,9 @@ _ATTRIBUTES = "volumeAttributesClassName"
 def claim_change(old: Object, new: Object) -> Iterator[Cause]:
     """Return the validation errors of an update of a PersistentVolumeClaim.
 
-    A real API server allows a larger request only if the storage class allows expansion. Storage classes are not
-    checked here, so it is always allowed.
+    The spec of an unbound claim must not change, except that an unset volume or class may be set. A bound claim may
+    also change its `volumeAttributesClassName`, and request more, or less if that is more than its capacity. A real
+    API server allows more only if the storage class allows expansion; storage classes are not checked here.
     """
     before, after = part(old, "spec"), part(new, "spec")
     was, now = _class_of(old), _class_of(new)

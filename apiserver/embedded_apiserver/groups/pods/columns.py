@@ -45,7 +45,10 @@ def _ready(pod: Object) -> str:
 
 
 def pod_status(pod: Object) -> str:
-    """Return the status column of a pod: its phase, or the reason of the pod or of one of its containers."""
+    """Return the status column of a pod: its phase, or the reason of the pod or of one of its containers.
+
+    For a pod that is being deleted it is `Unknown` if its node is lost, or else `Terminating` if it has not ended.
+    """
     status = part(pod, "status")
     phase = status.get("phase", "")
     reason = status.get("reason") or phase

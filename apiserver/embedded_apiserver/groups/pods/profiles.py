@@ -19,7 +19,10 @@ _APP_ARMOR = {"Unconfined": ("unconfined",), "RuntimeDefault": ("runtime/default
 
 
 def profiles(annotations: Mapping[str, str], spec: Object, place: str) -> Iterator[Cause]:
-    """Return the validation errors of the annotations for seccomp and AppArmor profiles of a pod or template."""
+    """Return the validation errors of the annotations for seccomp and AppArmor profiles of a pod or template.
+
+    An AppArmor annotation for a container that does not exist is an error, too.
+    """
     if SECCOMP in annotations:
         yield from _seccomp(annotations[SECCOMP], f"{place}.{SECCOMP}")
     for key, value in annotations.items():

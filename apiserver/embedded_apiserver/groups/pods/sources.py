@@ -219,7 +219,9 @@ def azure_disk(source: Object, place: str) -> Iterator[Cause]:
 
 
 def storage_os(*of_secret: str) -> Check:
-    """Return the rule for a `storageos` volume source; the fields `of_secret` must be set in its secret reference."""
+    """Return the rule for a `storageos` volume source, whose secret reference, if it has one, needs the fields
+    `of_secret`.
+    """
 
     def check(source: Object, place: str) -> Iterator[Cause]:
         if not (name := source.get("volumeName", "")):

@@ -122,7 +122,8 @@ def new_claim(obj: Object) -> Object:
     """Return a new PersistentVolumeClaim; if it sets only one of `dataSource` and `dataSourceRef`, that is copied to
     the other.
 
-    A `dataSourceRef` to another namespace is not copied.
+    A `dataSourceRef` with a namespace is removed, and so is a `dataSource` alone that is neither a
+    PersistentVolumeClaim nor a VolumeSnapshot.
     """
     return _with_both_sources(obj, {})
 

@@ -55,7 +55,7 @@ def storage_class(obj: Object) -> Iterator[Cause]:
 def storage_class_change(old: Object, new: Object) -> Iterator[Cause]:
     """Return the validation errors of an update of a StorageClass.
 
-    Only volume expansion and the allowed topologies may change.
+    Its parameters, provisioner, reclaim policy and volume binding mode must not change.
     """
     yield from storage_class(new)
     if (old.get("parameters") or {}) != (new.get("parameters") or {}):

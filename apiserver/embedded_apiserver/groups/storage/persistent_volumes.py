@@ -204,7 +204,10 @@ def new_volume(obj: Object) -> Iterator[Cause]:
 
 
 def volume_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a PersistentVolume: source and volume mode must not change."""
+    """Return the validation errors of an update of a PersistentVolume: source and volume mode must not change.
+
+    A `csi` source without a `controllerExpandSecretRef` may get one.
+    """
     has_changed = part(old, "spec") != part(new, "spec")
     found = list(volume(new)) if has_changed else []
     yield from (*found, *mount_options(new), *found)  # as often as on a real server

@@ -85,7 +85,7 @@ def new_job(obj: Object) -> Object:
 
 
 def new_daemon_set(obj: Object) -> Object:
-    """Return a new DaemonSet with the generation of its pod template in an annotation, which only the server sets."""
+    """Return a new DaemonSet with the generation of its pod template in an annotation: the sent one, but at least 1."""
     return _numbered(obj, max(1, _number(obj)))
 
 
