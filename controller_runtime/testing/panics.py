@@ -80,8 +80,8 @@ class Panics:
         """Raise `ReconcilesPanicked` if there are unexpected panics; they are then cleared.
 
         Raises:
-            AssertionError: No panic is unexpected and `allows` is False, but a controller wakes itself, or another; each
-                is reported once.
+            AssertionError: No panic is unexpected and `allows` is False, but a controller wakes itself, or another;
+                each is reported once.
         """
         panics, self._unexpected = self._unexpected, []
         if panics:
