@@ -16,7 +16,7 @@ from controller_runtime.testing.simulation.timeline import Timer
 
 
 class Crashed(BaseException):
-    """The host has crashed. It is raised in each of the host's waiting threads, and by every later call on the host.
+    """The host has crashed. It is raised in each of the host's waiting threads, and by later calls on the host.
 
     It is not an `Exception`, so that code which logs or retries errors does not catch it.
     """
