@@ -17,7 +17,7 @@ from apimachinery.names import label_value_errors, qualified_name_errors
 
 
 class Operator(enum.Enum):
-    """The operators of a label selector. The values are their texts in the selector."""
+    """The operators of a label selector. The values are their texts in the selector; `exists` is a key without one."""
 
     EXISTS = "exists"
     NOT_EXISTS = "!"

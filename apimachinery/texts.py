@@ -23,7 +23,7 @@ _NOT_PLAIN = re.compile(r"[^ -~]")
 
 
 def printable(text: str) -> str:
-    r"""Return `text` as one line: unprintable characters, such as U+000A or U+001B, are escaped as in JSON (` `)."""
+    r"""Return `text` as one line: unprintable characters, such as U+000A or U+001B, are escaped as in JSON (`\n`)."""
     return text if text.isprintable() else _NOT_PLAIN.sub(_escaped, text)
 
 

@@ -26,7 +26,7 @@ class Difference:
     """One difference between a class and a definition.
 
     Attributes:
-        path: The path of the field, such as `.spec.beds`.
+        path: The path of the field, such as `.spec.beds`, or of a part of the definition, such as `spec.versions`.
         text: The difference and its consequence.
         is_error: True if the class cannot read any object with this field. False if it may fail to read some objects,
             or if the server may refuse or drop values that the class writes.
@@ -43,7 +43,8 @@ class Difference:
 def compare(cls: type[CustomResource], definition: Mapping[str, Any]) -> list[Difference]:
     """Return the relevant differences between a class and a custom resource definition, errors first.
 
-    Fields that only the definition has do not count: a class may have fewer fields than the definition.
+    A class may have fewer fields than the definition: fields that only the definition has count only if they are
+    required and have no default.
 
     Args:
         cls: A class declared with `custom_resource`.

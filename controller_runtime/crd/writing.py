@@ -27,7 +27,9 @@ class Whole(dict[str, Any]):
 
 
 def written(value: Any, *, defaults: bool = False) -> Any:
-    """Return a value as it is sent: instances as dicts with the API's names, without fields that are None or unset.
+    """Return a value as it is sent: instances as dicts with the API's names.
+
+    Fields that are unset are left out, and so are those that are None, unless they are required.
 
     Args:
         value: A `Struct`, a model of the official client, a collection of them, or a plain value. Times are not

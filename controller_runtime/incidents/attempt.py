@@ -63,9 +63,10 @@ class Source:
 class RecordedAttempt:
     """An `Attempt` that records reads, requests and answers without changing them.
 
-    Each thread or coroutine of a controller has one, and gets a new one after each reconcile with any recorded step. It
-    keeps only references: a step is a tuple of a function in `steps`, which makes the recorded value later, and its
-    arguments. The size in bytes is counted at the end, and after every 64 steps; steps beyond the limit are dropped.
+    Each thread or coroutine of a controller has one, and gets a new one after each reconcile of which anything was
+    recorded. It keeps references: a step is a tuple of a function in `steps`, which makes the recorded value later, and
+    its arguments. Only states and errors are made texts at once. The size in bytes is counted at the end, and after
+    every 64 steps; steps beyond the limit are dropped.
 
     Args:
         source: The common data of the controller's attempts.
@@ -78,8 +79,9 @@ class RecordedAttempt:
             reconcile, and is not recorded.
         lines: The logged lines: level, logger and text.
         reasons: The reasons to keep the record longer than others.
-        size: The approximate size in bytes; known after `count`.
-        bounds: The dropped parts, and whether it is confidential; None if nothing was dropped and it has no Secret.
+        size: The approximate size in bytes; known after the end.
+        bounds: The dropped parts, and whether it is confidential. If it is None after the end, nothing was dropped, and
+            no Secret was seen.
         seed: The seed of the random numbers; empty if none were used.
 
     Threads: those of its reconcile. If two threads record at the same moment, the size may be too small by one step.
@@ -126,7 +128,7 @@ class RecordedAttempt:
         return answer
 
     def send(self, request: HTTPRequest, send: Callable[[], HTTPResponse]) -> HTTPResponse:
-        """Send `request` by calling `send`, return the answer, and record both; an error is recorded, too."""
+        """Send `request` by calling `send`, return the answer, and record both; a `ControllerRuntimeError` also is."""
         answer = Answer()
         step = (sent_step, request, answer)
         self._add(step)
@@ -155,7 +157,10 @@ class RecordedAttempt:
         return at
 
     def chance(self) -> random.Random:
-        """Return the random number generator of this attempt. Its seed is chosen and recorded at the first use."""
+        """Return the random number generator of this attempt; that of the host once the reconcile has ended.
+
+        Its seed is chosen and recorded at the first use.
+        """
         if not self.is_open:
             return self.source.host.random
         if self._chance is None:

@@ -58,7 +58,7 @@ class Digits:
 
 
 def base64_forms(value: bytes, stand_in: bytes) -> Iterator[Digits]:
-    """Yield the base64 forms of a value and its stand-in, for three alignments and both alphabets."""
+    """Yield the base64 forms of a value and a stand-in of the same length, for 3 alignments and both alphabets."""
     for alphabet in (_STANDARD, _URL_SAFE):
         for before in range(3):
             old, new = (_digits(bytes(before) + each, alphabet) for each in (value, stand_in))

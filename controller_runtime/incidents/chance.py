@@ -23,7 +23,7 @@ def uuid_of(chance: Random) -> str:
 class AttemptRandom(Random):
     """A random number generator that uses the running attempt's generator, or else the host's. Threads: any.
 
-    Every method of `random.Random` calls one of the two that are overridden here.
+    All methods of `random.Random` that draw numbers call `random` or `getrandbits`, which are overridden here.
     """
 
     def __init__(self, host: Host) -> None:
@@ -31,7 +31,7 @@ class AttemptRandom(Random):
         super().__init__()
 
     def random(self) -> float:
-        """Return a random number from 0 to 1."""
+        """Return a random number of at least 0 and less than 1."""
         return self._source.random()
 
     def getrandbits(self, k: int, /) -> int:

@@ -26,6 +26,8 @@ class TooConfidential(Exception):
 def encoded(finished: Finished, anchor: Anchor, confidential: Confidential | None) -> Encoded:
     """Return the record of a reconcile as JSON, with stand-ins (replacements) for confidential values.
 
+    Call it once for a reconcile: it removes `Bounds.hidden`, whose values a second call would not replace.
+
     Args:
         finished: The reconcile.
         anchor: A reading of both clocks, from which the start time is computed.
@@ -33,6 +35,7 @@ def encoded(finished: Finished, anchor: Anchor, confidential: Confidential | Non
 
     Raises:
         TooConfidential: Some values cannot be replaced, or there are too many.
+        UsageError: The record is longer than `MOST_BYTES`.
         Exception: `confidential` failed.
     """
     stand_ins = StandIns(_values(finished, anchor, confidential))

@@ -36,7 +36,7 @@ def file_name(controller: str, started: datetime, number: int = 1) -> str:
 
 
 class Folder:
-    """A folder for files of incidents, readable only by its owner. It is created if it does not exist.
+    """A folder for files of incidents. If it does not exist, it is created, and only its owner can read it.
 
     Args:
         path: The folder.
@@ -64,7 +64,7 @@ class Folder:
 
         `place` is its controller, class and code location.
 
-        Only the first of the retries of a request is written.
+        Of the errors of one request at one place, only the first is written, so that its retries write no more.
         """
         if self._left <= 0 or self._places[place] >= MOST_OF_PLACE or (place, request) in self._seen:
             return False
@@ -82,7 +82,7 @@ class Folder:
         return _written(self.path, controller, started, raw)
 
     def write_all(self, at: datetime, incidents: Iterable[tuple[str, datetime, bytes]]) -> tuple[Path, int]:
-        """Write many files into a new subfolder, and return the subfolder and their number.
+        """Write many files into a subfolder of their own, and return the subfolder and their number.
 
         Args:
             at: The current time, from which the name of the subfolder is made.

@@ -75,7 +75,10 @@ class Kept:
         return file_name(self.controller, self.started)
 
     def file(self) -> bytes | None:
-        """Return the content of the incident's file; None if it would exceed the greatest size of a file."""
+        """Return the content of the incident's file: indented JSON, or compact JSON if indented it would be too long.
+
+        The result is never None.
+        """
         found = without_tokens(compact(self.incident()))
         return found if len(pretty := msgspec.json.format(found, indent=1)) >= MOST_BYTES else pretty + b"\n"
 
@@ -86,7 +89,7 @@ class Finished(NamedTuple):
     Attributes:
         number: The number of the reconcile in its manager, from 1 on.
         source: Its controller and recorder.
-        attempt: The recorded steps; None if there were none.
+        attempt: The record of its reads, requests and logged lines; None if nothing was recorded.
         ended: Its request, when it ended, and why it was requested.
         outcome: The outcome, whose name is shown in lower case.
         end: The result of the reconcile, or the `Error` that it raised.

@@ -70,7 +70,7 @@ class AttemptHost:
         return self._host.monotonic() if attempt is None else attempt.clock("monotonic", self._host.monotonic)
 
     def elapsed(self) -> float:
-        """Return seconds that count while the machine is suspended, recorded or replayed by the running attempt."""
+        """Return seconds, including those of suspensions, recorded or replayed by the running attempt."""
         attempt = current_attempt()
         return self._host.elapsed() if attempt is None else attempt.clock("elapsed", self._host.elapsed)
 

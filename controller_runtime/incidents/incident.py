@@ -47,7 +47,7 @@ class Kind(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
 
 
 class Get(msgspec.Struct, frozen=True, tag="get", rename="camel", forbid_unknown_fields=True):
-    """A read of one key. `body` is its index in `Incident.objects`; `version` is empty for an absent object."""
+    """A read of one key from a cache. `body` is an index of `Incident.objects`; `version` is empty for an absence."""
 
     kind: Kind
     name: str
@@ -57,7 +57,7 @@ class Get(msgspec.Struct, frozen=True, tag="get", rename="camel", forbid_unknown
 
 
 class Select(msgspec.Struct, frozen=True, tag="select", rename="camel", forbid_unknown_fields=True):
-    """A read of several objects from a cache, such as `list` of a namespace. If `whole`, their bodies were recorded."""
+    """A read of several objects from a cache, such as `list` of a namespace; `whole`: `found` has all of them."""
 
     kind: Kind
     verb: str
@@ -92,8 +92,8 @@ class Error(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
 class Sent(msgspec.Struct, frozen=True, tag="request", rename="camel", forbid_unknown_fields=True):
     """A request of the manager's client and its answer.
 
-    If there was no answer, the status is 0: then `error` is set, or the attempt ended before the answer. `at` is the
-    time of the answer or error, in seconds since the start of the attempt; None if neither came.
+    The status is 0 without an answer: then `error` is set, or the attempt ended before the answer, or it was too large
+    to be kept. `at` is the time of the answer or error, in seconds since the start; None if neither was kept.
     """
 
     method: str
@@ -160,7 +160,7 @@ class Incident(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
         seed: The seed of the random numbers; empty if none were used.
         end: How it ended.
         reasons: The reasons for which it was kept longer than others, or written to a file.
-        cut: The parts that are missing. If there are any, a replay may not be possible.
+        cut: The parts that are missing. If any is not lines of the log, a replay is not certain; see `is_cut`.
         steps: The reads, other questions and requests, in order.
         objects: The bodies of the objects that were read from caches.
         lines: The logged lines.
@@ -225,7 +225,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def encode(incident: Incident) -> bytes:
-    """Return the content of an incident's file: JSON with one line for each step, so that files are easy to compare."""
+    """Return the content of an incident's file: JSON with a line for each value, so that files are easy to compare."""
     return msgspec.json.format(_encoder.encode(incident), indent=1) + b"\n"
 
 

@@ -46,7 +46,7 @@ class Incidents:
     """The options of a manager's recorder, for `Manager(incidents=…)`.
 
     Attributes:
-        folder: The folder for files of failed reconciles; None keeps records only in memory.
+        folder: The folder for files of reconciles that ended in a bug; None keeps records only in memory.
         memory: The most bytes of records in memory. Half is for the last reconciles (an eighth of it for those without
             steps), a quarter for those that failed, took too long, or again and again followed from their own writes, a
             quarter for the slowest of each controller.
@@ -93,8 +93,8 @@ class Attempts:
         """End the recording that `begin` started, and return it; None if nothing was recorded.
 
         Setting a context variable costs as much as a tenth of a reconcile that does nothing, so an empty attempt is
-        reused for the next reconcile. As a consequence, a thread that a reconcile started before its first step, and
-        that outlives the reconcile, counts as part of the next one.
+        reused for the next reconcile. As a consequence, a thread with a copy of the context of a reconcile of which
+        nothing was recorded, and that outlives it, counts as part of the next one.
         """
         attempt = current_attempt()
         if not isinstance(attempt, RecordedAttempt):
@@ -134,8 +134,8 @@ class Attempts:
 class Recorder:
     """Keeps the last reconciles of a manager within a bounded memory.
 
-    For speed, workers append references to a list without a lock. They are sorted into the kept records under the lock
-    in batches of 64, and before each read, as in `ReconcileTally`. Records of reconciles without steps are not sorted.
+    For speed, workers append references to a list without a lock. At 64 of them, at a large one, and before each read
+    they are sorted under the lock. Confidential ones are encoded at once, and those in `quiet` are not sorted.
 
     Args:
         host: The source of time, locks and randomness.
@@ -145,7 +145,7 @@ class Recorder:
         UsageError: The folder cannot be used.
 
     Attributes:
-        quiet: The records of the last reconciles without steps.
+        quiet: The records of the last reconciles that did nothing and were not slow.
         next_number: Returns the number of the next reconcile that ends.
 
     Threads: any.
@@ -194,7 +194,7 @@ class Recorder:
         return Attempts(self, Source(self._host, self, controller, timeout, self._confidential is not None))
 
     def keep(self, attempt: RecordedAttempt, ended: Ended, outcome: Enum, end: object, took: float) -> Item | None:
-        """Keep the record of a reconcile that ended, with its result or its error as text, and return the kept item."""
+        """Keep a reconcile's record, with its result or its error as text, and return it; None if it is not kept."""
         note = (self.next_number(), attempt.source, attempt, ended, outcome, end, took)
         bounds = attempt.bounds
         if self._confidential is not None or (bounds is not None and (bounds.is_confidential or bounds.is_unsafe)):
@@ -228,7 +228,7 @@ class Recorder:
             self._write(kept)
 
     def write_all(self) -> str:
-        """Write all kept records into a new subfolder; return a line with its path, or with why that failed."""
+        """Write all kept records into a subfolder; return a line with its path, or with why that failed."""
         if self._folder is None:
             return "incidents: none are written, since there is no folder"
         every = ((each.controller, each.started, raw) for each in self.all() if (raw := each.file()) is not None)
@@ -270,7 +270,7 @@ class Recorder:
         return item
 
     def _tell(self, source: Source, error: Exception) -> None:
-        """Say once for each controller that a reconcile is not kept."""
+        """Log that a reconcile is not kept: as a warning once for each controller, then at level DEBUG."""
         tell = log.debug if source.has_told else log.warning
         source.has_told = True
         why = str(error) if isinstance(error, TooConfidential) else type(error).__name__

@@ -40,7 +40,7 @@ def is_confidential(path: str) -> bool:
 
 
 def values_in(document: Any) -> Iterator[bytes]:
-    """Yield the confidential values in a body: of Secrets, their lists and patches, and tokens of reviews."""
+    """Yield confidential values in a body: of Secrets, their lists and patches, and tokens of requests or reviews."""
     if isinstance(document, list):
         for each in document:  # a JSON patch, or items
             if isinstance(each, dict) and "op" in each:

@@ -73,7 +73,7 @@ class Admission(Generic[T]):
 
     @functools.cached_property
     def old(self) -> T | None:
-        """The object before an update; None for a creation and a deletion.
+        """The object before an update; None for a creation, and for a deletion, whose object the function gets itself.
 
         Raises:
             UnreadableObject: The stored object cannot be decoded into the class. If it is not caught, the write is

@@ -33,7 +33,8 @@ class Certificates:
         signer: The authority that currently signs.
         upcoming: The next authority, which will sign once it is trusted everywhere; None if there is none.
         leaf: The server certificate that replicas present.
-        former: The part of the bundle that was taken from webhook configurations after the Secret was lost, in PEM.
+        former: The part of the bundle that was found in the targets (configurations and definitions) when the Secret
+            was lost, in PEM.
     """
 
     bundle: bytes

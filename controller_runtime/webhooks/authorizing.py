@@ -62,7 +62,7 @@ class AccessFilter:
     def refusal(self, request: HTTPRequest) -> HTTPResponse | None:
         """Return the answer that refuses a request (401 for the token, 403 for the right); None if it is allowed.
 
-        The status is 500 if the API server does not answer; the log has the reason.
+        The status is 500 if the API server does not answer, or answers with an error; the log has the reason.
         """
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not token.strip():

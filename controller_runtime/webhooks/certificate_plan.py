@@ -55,7 +55,7 @@ class CertificateState:
         leaf: The validity of the server certificate.
         names: The names in the server certificate.
         trusted: The validities of all authorities in the bundle.
-        has_former: Whether some of those were taken from webhook configurations after the Secret was lost.
+        has_former: Whether some of those were found in configurations or definitions when the Secret was lost.
     """
 
     signer: Life
@@ -102,7 +102,8 @@ def plan(
         state: The state of the Secret; None if it is missing or unusable.
         now: The current time of the wall clock.
         names: The names that the server certificate must have.
-        trusted_for: Seconds for which all webhook configurations have had the bundle; None if some do not have it.
+        trusted_for: Seconds for which all configurations and definitions that exist have had the bundle; None if some
+            do not have it.
     """
     if state is None:
         return CertificatePlan(CertificateStep.CREATE, "there is none yet")

@@ -81,7 +81,7 @@ class CertificateKeeper:
     """Maintains the Secret, the authorities in the webhook configurations, and this replica's server certificate.
 
     Args:
-        host: The source of the time.
+        host: Its wall clock dates certificates, and its monotonic clock paces the checks.
         client: Sends the requests; it must not be limited by a leadership.
         place: The service or URL of the webhooks.
         targets: The objects that must have the bundle of authorities.

@@ -141,10 +141,12 @@ def _path(ways: Mapping[str, Mapping[str, _Step]], start: str, end: str) -> tupl
 def convert(kinds: Iterable[KindConversion], body: bytes) -> bytes:
     """Return the answer to a ConversionReview: all objects converted, or a failure that names the first failed object.
 
-    An error raised by a function is a failure, too, because the server shows its message to the user.
+    A `ValueError` or `UsageError` raised by a function is a failure, too, because the server shows its message to the
+    user.
 
     Raises:
         NotAReview: The body is not a ConversionReview v1.
+        Exception: A function raised another error.
     """
     asked = conversion_of(body)
     by_name = {(kind.group, kind.kind): kind for kind in kinds}

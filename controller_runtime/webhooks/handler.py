@@ -118,7 +118,7 @@ class Handler:
         return HTTPResponse(200, _JSON, body), False
 
     def admitted(self, path: str, request: AdmissionRequest, timeout: float) -> HTTPResponse | None:
-        """Return the answer to an admission request of a server in this process, without encoding. It never raises.
+        """Return the answer to an admission request that a server in this process passes as a value. It never raises.
 
         The answer is the same as that of `handle`, but None if the write is allowed without a patch or warning.
 

@@ -53,7 +53,7 @@ class WebhookServing:
         folder: A folder with `tls.crt` and `tls.key`, for example from cert-manager; then no Secret is made, and the
             configurations are not changed. With None the program has its own certificate authority.
         client_authority: A file of authorities, one of which must have signed the client certificate of the API server;
-            None accepts every client.
+            None accepts every client, which suits webhooks whose answers are not secret.
         installed: Write the webhook configurations when serving begins; for an embedded or test server, which can call
             `address`. Then `url` follows from `address`, and `folder` must be None.
     """
@@ -170,7 +170,7 @@ class Webhooks:
 
     @property
     def port(self) -> int:
-        """The port on which the webhooks are served; 0 if they are not."""
+        """The port on which the webhooks are served; 0 before they are."""
         return self._port
 
     def handle(self, request: HTTPRequest) -> HTTPResponse:
