@@ -27,7 +27,7 @@ def value_at(obj: Object, path: str) -> Any:
 
 
 def at(path: str, absent: str | int | bool = NONE) -> Cell:
-    """Return a cell function for the value at a path, or `absent` if the value is missing, null or empty."""
+    """Return a cell function for the value at a path, or `absent` if the value is missing, null or an empty text."""
 
     def cell(obj: Object, now: datetime) -> str | int | bool | None:
         value = value_at(obj, path)

@@ -62,7 +62,8 @@ class Kind:
         subresources: The names of the subresources; see `parts.PARTS`.
         create_on_update: True if a PUT creates the object if it does not exist.
         unconditional_update: True if a PUT may have no resourceVersion, so that the last writer wins.
-        deletes_with_object: True if the response to a DELETE is the object, False if it is a `Status`.
+        deletes_with_object: True if the response to a DELETE is the object, False if it is a `Status` once the object
+            is gone.
         name_rule: The rule for names: `subdomain`, `label`, `service`, `key`, or `path` (any path segment).
         fields: The fields that a field selector may name besides name and namespace, each with the value for objects
             that lack the field.
@@ -212,8 +213,8 @@ class Kind:
 
     @property
     def is_stored(self) -> bool:
-        """True if the storage has objects of the kind; False for kinds that exist only in responses, such as
-        reviews.
+        """True if the storage has objects of the kind; False for kinds that exist only in requests and responses, such
+        as reviews.
         """
         return "get" in self.verbs and "create" in self.verbs
 

@@ -91,7 +91,8 @@ class Policy:
         updated: A function that makes the server's further changes to the isolated object, given the stored object and
             the subresource.
         dated: A function that sets the times of changes in the updated object, given the stored object.
-        deleted: A function that changes an object when it becomes terminating.
+        deleted: A function that changes an object that a deletion has marked as terminating, perhaps not for the first
+            time.
         warnings: A function that returns the warnings about a written object.
         first_warnings: A function that returns those warnings about a new object that are sent even if the object is
             refused.

@@ -27,7 +27,7 @@ def _texts(release: Release) -> Sequence[tuple[re.Pattern[str], str]]:
 
 
 def in_words_of(release: Release, error: StatusError) -> StatusError:
-    """Return an error with the texts and field names of a release. For the newest release it is unchanged."""
+    """Change an error to the texts and field names of a release, and return it. For the newest release nothing changes."""
     if release == NEWEST:
         return error
     error.message = _reworded(release, error.message)

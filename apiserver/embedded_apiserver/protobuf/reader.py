@@ -56,6 +56,7 @@ def decode_object(body: bytes) -> dict[str, Any]:
         ValueError: The body is malformed.
         IndexError: The body ends within a number.
         OverflowError: A time is outside of the years that Python supports.
+        RecursionError: The values are nested too deeply.
         StatusError: 400, the kind is unknown; 413, the object has too many values.
     """
     return _Reader().document(body)

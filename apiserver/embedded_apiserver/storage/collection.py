@@ -25,8 +25,8 @@ class Collection:
         log: The recent changes.
         born: The version up to which the collection was empty; 0 if that is unknown.
         changed: The version of the last write; at first the version with which the collection begins.
-        waiting: The callbacks of cursors that have read all changes, by the cursor's number. The next commit calls each
-            once.
+        waiting: The callbacks of cursors that have read all changes, by the cursor's number. Each is called once: by
+            the next commit, or when the cursors end or expire.
         ended: True if the kind is no longer served; see `Storage.end`.
 
     Threads: guarded by the storage's lock.

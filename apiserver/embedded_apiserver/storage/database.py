@@ -112,7 +112,7 @@ def set_aside(directory: Path, *copies: str) -> Path:
         copies: The names of further files, which are copied instead of moved.
 
     Raises:
-        OSError: A file cannot be moved.
+        OSError: A file cannot be moved or copied.
     """
     number = 1
     while (aside := directory / f"damaged-{number}").exists():

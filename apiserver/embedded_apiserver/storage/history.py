@@ -26,7 +26,8 @@ class History:
 
     Attributes:
         changes: The maximum number of changes to keep.
-        age: The age in seconds at which a change is dropped. The default is that of a real API server's etcd.
+        age: The age in seconds beyond which the next write to the collection drops a change. The default is that of a
+            real API server's etcd.
     """
 
     changes: int = attrs.field(default=20_000, validator=attrs.validators.ge(1))
@@ -50,7 +51,8 @@ class Batch(NamedTuple):
 
     Attributes:
         changes: The changes, oldest first.
-        version: The version up to which the reader has received all changes; None if more changes are available.
+        version: The version up to which the reader has received all changes; None if there are more changes, or the
+            collection has ended, so that the reader is to call `take` again at once.
     """
 
     changes: list[Change]

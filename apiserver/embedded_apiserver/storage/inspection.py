@@ -35,7 +35,7 @@ class Summary(NamedTuple):
     """The summary of all rows, which the database's triggers maintain; see `database.py`.
 
     Attributes:
-        writes: The number of writes since the database was made.
+        writes: The number of writes since the first database in the directory was made.
         rows: The number of rows.
         total: The sum of the rows' checksums.
     """

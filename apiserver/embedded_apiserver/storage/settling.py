@@ -33,7 +33,7 @@ class Settling:
     def settle(self) -> None:
         """Run the function given to this object, because something may have changed; return when it has run.
 
-        If another thread is running the function, return at once: that thread runs it again afterwards.
+        If the function is running already, return at once: the thread that runs it runs it again afterwards.
         """
         with self._lock:
             self._due = True

@@ -90,7 +90,7 @@ class Storage:
         return Snapshot(at, rewound(items, newer, prefix) if newer else items)
 
     def is_empty(self, collection: str) -> bool:
-        """Return whether a collection has no objects. It acquires no lock, because it is called for each write."""
+        """Return whether a collection has no objects, or was never used. No lock is acquired: each write calls this."""
         return (found := self._collections.get(collection)) is None or not found.objects
 
     def provide(self, collection: str, make: Callable[[int], Iterable[Stored]]) -> None:
@@ -156,7 +156,7 @@ class Storage:
         Args:
             collection: The collection's name.
             after: The version. It may be higher than the current one; then changes up to it are skipped.
-            on_ready: Called once after each `Cursor.take` that returned all changes, when there is a new change.
+            on_ready: Called once after each `Cursor.take` that returned all changes; see `Cursor`.
 
         Raises:
             Compacted: The history does not reach back to `after`.
@@ -259,8 +259,8 @@ class Storage:
 class Cursor:
     """A reader's position in the changes of a collection, made by `Storage.follow`.
 
-    After a `take` that returned all changes, `on_ready` is called once when there is a new change, on the writing
-    thread and with no lock held.
+    After a `take` that returned all changes, `on_ready` is called once when there is a new change, or the cursor has
+    ended or expired: on the thread that caused this, with no lock held.
 
     Threads: `take` from one thread at a time; `close` from any.
     """
@@ -283,7 +283,7 @@ class Cursor:
         self.on_ready = on_ready
 
     def take(self, limit: int) -> Batch | None:
-        """Return at most `limit` further changes; None once the storage is closed or the collection has ended.
+        """Return at most `limit` further changes; None if an ended collection has none left, or the storage is closed.
 
         Raises:
             Compacted: The reader was too slow: some of its changes have been dropped.

@@ -66,13 +66,13 @@ class Draft(NamedTuple):
         return b"%b%d%b" % (self.head, version, self.tail)
 
     def untidy(self) -> Draft:
-        """Return the object marked as untidy: even a write that changes nothing will be stored; see
-        `Stored.is_untidy`.
+        """Return the object marked as untidy: even a write that changes nothing will be stored, unless it is untidy,
+        too; see `Stored.is_untidy`.
         """
         return self._replace(tail=self.tail[:-1] + _UNTIDY)
 
     def unversioned(self) -> bytes:
-        """Return the JSON of the object without a resourceVersion, for a dry run."""
+        """Return the JSON of the object without a resourceVersion, such as for a dry run, which stores nothing."""
         return self.head[: -len(_VERSION)].removesuffix(b",") + self.tail[1:]
 
 
@@ -107,7 +107,7 @@ class Stored(msgspec.Struct, gc=False, eq=False):
         """True if a real API server would have stored empty metadata fields, such as `labels: {}`, with the object.
 
         Responses do not show such fields. A real API server stores an applied custom object with them, so that the next
-        write, even one without a change, removes them and gets a new resourceVersion.
+        other write, even one without a change, removes them and gets a new resourceVersion.
         """
         return self.raw.endswith(_UNTIDY)
 
@@ -170,7 +170,7 @@ class Change(msgspec.Struct, gc=False, eq=False):
     def line(self, head: bytes, *, gone: bool) -> bytes:
         """Return the JSON line of the watch event for this change.
 
-        The line is built at the first call with the same `head`, and shared by all watches.
+        The line is cached by `head`, and shared by all watches, as long as the change is among the newest.
 
         Args:
             head: The beginning of the line: `{"type":…,"object":{"kind":…,"apiVersion":…,`.
@@ -181,7 +181,7 @@ class Change(msgspec.Struct, gc=False, eq=False):
     def encoded(self, form: bytes, encode: Callable[[bytes], bytes], *, gone: bool) -> bytes:
         """Return the encoded watch event for this change.
 
-        It is built at the first call with the same `form`, and shared by all watches.
+        It is cached by `form`, and shared by all watches, as long as the change is among the newest.
 
         Args:
             form: The key of the cached event, which differs for each encoding and each type of event.

@@ -34,7 +34,7 @@ class Mark(NamedTuple):
     """The record of the last acknowledged write.
 
     Attributes:
-        writes: The number of acknowledged writes since the database was made.
+        writes: The number of acknowledged writes since the first database in the directory was made.
         version: The version of the last acknowledged write.
     """
 

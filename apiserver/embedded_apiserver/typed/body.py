@@ -35,17 +35,18 @@ YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml")
 def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "") -> tuple[dict[str, Any], list[str]]:
     """Return the object in a request's body, and the warnings about it.
 
-    The object has no kind and apiVersion, and its metadata is the first field.
+    The object always has metadata. It has kind and apiVersion only if it is a custom object that names another kind.
 
     Args:
         kind: The kind in the request's path.
         body: The body, in JSON or YAML.
         content_type: The content type of the request; empty for JSON.
-        field_validation: `Ignore`, `Warn` or `Strict`; empty for `Warn`. `Strict` turns the warnings into an error.
+        field_validation: `Ignore`, `Warn` or `Strict`; empty for `Warn`. `Strict` turns the warnings into an error. The
+            warning about repeated owner references comes in any case.
 
     Raises:
-        StatusError: 400, the body is malformed or has another kind; 413, it has too many values; 415, its media type is
-            not supported.
+        StatusError: 400, the body is malformed or has another kind, or `Strict` made an error of a warning; 413, it has
+            too many values; 415, its media type is not supported.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     try:
@@ -95,8 +96,8 @@ def admit(
 ) -> tuple[dict[str, Any], list[str]]:
     """Return `obj`, which is already decoded, with values converted to their stored form, and the warnings.
 
-    It is for objects after a patch. Parts that `obj` shares with `old` (the same Python objects) are not checked again,
-    so the cost depends on the size of the change. `obj` is not modified.
+    It is for objects after a patch. Parts that `obj` shares with `old` (the same Python objects) are not checked again
+    unless they are stored in another API version, so the cost depends on the size of the change. `obj` is not modified.
 
     Args:
         kind: The kind of the object.
@@ -108,8 +109,8 @@ def admit(
         strategic: The strategic merge patch that led to the object, for an error message; empty for other writes.
 
     Raises:
-        StatusError: 400, `obj` has an apiVersion other than that of `kind`; 422, any other error; 500, a custom object
-            has no apiVersion.
+        StatusError: 400, `obj` has an apiVersion other than that of `kind`, which is built-in; 422, any other error;
+            500, a custom object has no apiVersion.
     """
     try:
         foreign = {}
@@ -138,7 +139,7 @@ def reread(kind: Kind, obj: Mapping[str, Any], old: Mapping[str, Any]) -> dict[s
 
 
 def strictly_reread(kind: Kind, obj: Mapping[str, Any], old: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return an object changed by a policy, as `reread` does, and the paths of its unknown fields.
+    """Return an object changed by a policy, as `reread` does, and texts about its first unknown fields.
 
     Null fields of a custom object stay unless a default replaces them; its validation refuses those that the schema
     does not allow.
@@ -150,10 +151,10 @@ def strictly_reread(kind: Kind, obj: Mapping[str, Any], old: Mapping[str, Any]) 
 
 
 def configuration(kind: Kind, raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Place]]:
-    """Return the fields of an applied configuration in stored form, and the paths of its unknown fields.
+    """Return the checked fields of an applied configuration, and the places of its unknown fields.
 
-    No defaults are added, and empty values and nulls are kept, because the client will own exactly the fields that it
-    sent.
+    No defaults are added, and empty values, nulls and the spelling of quantities are kept, because the client will own
+    exactly the fields that it sent. The fields of a custom kind are returned unchecked.
 
     Raises:
         Misshapen: A value has the wrong type.

@@ -38,7 +38,10 @@ class _Refused(Exception):
 
 
 def json_error(schema: Schema, raw: Any) -> str:
-    """Return the error of a real API server's JSON decoder for the first value of a wrong type; empty if there is none.
+    """Return the error of a real API server's JSON decoder for a value of a wrong type; empty if there is none.
+
+    It is the error of the first value that a type with a decoder of its own rejects, such as a time, because decoding
+    stops there; if there is none, it is the error of the first other value.
 
     Args:
         schema: The schema of the kind.

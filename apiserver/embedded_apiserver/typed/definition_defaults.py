@@ -23,7 +23,7 @@ def definition(value: Object, before: Object) -> Object:
 
 
 def conversion(value: Object, before: Object) -> Object:
-    """Return the conversion of a custom resource definition with its default strategy."""
+    """Return the conversion of a custom resource definition; if it is empty, the default strategy `None`."""
     return value or _NONE
 
 

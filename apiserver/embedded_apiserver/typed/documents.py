@@ -41,7 +41,7 @@ class Unreadable(Exception):
 def from_json(body: bytes, *, tell_repeated: bool = True) -> tuple[dict[str, Any], list[str]]:
     """Return the object in a JSON text, and a warning for each repeated field name.
 
-    The last value of a repeated field counts.
+    The last value of a repeated field counts. Null is an empty object. There are at most `MOST_TOLD` warnings.
 
     Args:
         body: The JSON text.

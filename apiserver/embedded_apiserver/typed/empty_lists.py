@@ -23,7 +23,8 @@ Walk = Callable[[Any], Any]
 def without_empty_lists(kind: Kind, obj: Object) -> Object:
     """Return a decoded object with null for each empty list or map that a real API server stores as null.
 
-    An object without any is returned unchanged.
+    Where validation refuses the null, the field is left out. An object without such fields is returned unchanged, as
+    are custom objects.
     """
     if kind.definition is not None:
         return obj

@@ -87,7 +87,7 @@ def decode(document: Document) -> Fields:
     differ.
 
     Raises:
-        ValueError: The document is not FieldsV1; the message names the place.
+        ValueError: The document is not FieldsV1; the message names the path of a wrong value, or only a wrong step.
     """
     found: set[Path] = set()
     waiting: list[tuple[Path, Any]] = [((), document)]

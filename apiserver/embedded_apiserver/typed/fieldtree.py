@@ -93,8 +93,8 @@ def fields_of(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[Pa
     """Yield the paths of the fields that a manager owns by applying `value`.
 
     These are scalars, maps and lists that are owned as a whole, and each element of a map or list whose elements are
-    owned one by one. A property that the schema declares, and whose own fields are owned one by one, is yielded only if
-    it is empty; `with_parents` adds the paths of such properties that are not empty.
+    owned one by one. A property that the schema declares, and whose own parts are owned one by one, is yielded only if
+    it is an empty object or map, and never if it is a list; `with_parents` adds those that contain yielded paths.
 
     Args:
         schema: The schema of `value`; None if there is none, so that `value` is owned as a whole.

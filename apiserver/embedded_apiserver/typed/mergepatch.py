@@ -8,8 +8,8 @@ from typing import Any
 
 
 def apply(current: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `current` with a JSON merge patch applied; `current` itself if nothing changes. `current` is never
-    modified.
+    """Return `current` with a JSON merge patch applied; `current` itself if the patch has only the same Python objects.
+    `current` is never modified.
     """
     before: dict[str, Any] = current if type(current) is dict else {}
     return with_changes(
@@ -20,8 +20,8 @@ def apply(current: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
 def with_changes(before: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return `before` with the fields in `changes` replaced; a value of None removes the field.
 
-    The result is `before` itself if `changes` contains only the values that it has already, so that later checks can
-    skip it.
+    The result is `before` itself if `changes` contains only the values (the same Python objects) that it has already,
+    so that later checks can skip it.
     """
     real = {name: new for name, new in changes.items() if before.get(name) is not new}
     if not real:

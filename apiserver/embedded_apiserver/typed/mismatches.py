@@ -30,7 +30,10 @@ _SCALARS = ("string", "integer", "number", "boolean")
 
 
 def errors(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[str]:
-    """Yield the type errors of a value, each with its path. Null is valid for every type.
+    """Yield the errors of a value by its type, each with its path.
+
+    They include undeclared fields and elements that cannot be told apart. Null is valid for every type, but not as an
+    element of a list with keys or of a set.
 
     Args:
         schema: The type of the value; None for any type.

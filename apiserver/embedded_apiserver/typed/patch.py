@@ -39,7 +39,7 @@ def form_of(kind: Kind, content_type: str) -> str:
     """Return the media type of a patch without parameters, if the kind supports it.
 
     Raises:
-        StatusError: 415, the kind does not support such patches.
+        StatusError: 415, the kind does not support such patches, or it is server-side apply, which is no patch.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type == APPLY_PATCH or media_type not in patches_of(kind):
@@ -67,7 +67,7 @@ def apply_patch(kind: Kind, content_type: str, current: Mapping[str, Any], patch
 
     Raises:
         StatusError: 400, the patch is malformed; 413, it has too many values or operations; 415, its media type is not
-            supported; 422, it cannot be applied to this object.
+            supported; 422, it cannot be applied to this object; 500, a `$patch` has an unknown value.
     """
     media_type = form_of(kind, content_type)
     check_values(patch)

@@ -60,7 +60,11 @@ def _raise(total: Amounts, least: Amounts) -> None:
 
 
 def quality_of(spec: Object) -> str:
-    """Return the quality of service class of a pod, computed from the requests and limits of all containers."""
+    """Return the quality of service class of a pod.
+
+    It is computed from the requests and limits of the pod as a whole if it has `resources`, otherwise of all
+    containers.
+    """
     if "resources" in spec:  # of the whole pod
         resources = [part(spec, "resources")]
     else:

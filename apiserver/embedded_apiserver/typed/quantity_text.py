@@ -11,8 +11,8 @@ _IN_BYTES = ("memory", "storage", "hugepages")
 
 
 def quantity_text(resource: str, amount: Decimal) -> str:
-    """Return an amount as a canonical quantity: with binary suffixes for memory and storage, otherwise with decimal
-    ones.
+    """Return an amount as a canonical quantity: with binary suffixes for a whole number of bytes of memory, storage or
+    huge pages, otherwise with decimal ones.
     """
     text = format(amount, "f")
     if any(word in resource for word in _IN_BYTES) and amount == amount.to_integral_value():

@@ -71,7 +71,9 @@ def _unparsed(text: str, layout: str, left: str, part: str) -> str:
 
 
 def readable_quantity(text: str) -> str:
-    """Return a quantity as a real API server parses it: without white space around it, and `0` if it has no digits."""
+    """Return a quantity as a real API server parses it: without white space around it, and `0` if its number
+    has no digits, as in `Mi`.
+    """
     text = text.strip()
     return "0" if text and _WITHOUT_DIGITS.fullmatch(text) else text
 

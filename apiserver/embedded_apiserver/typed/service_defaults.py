@@ -19,7 +19,7 @@ def is_accessible_from_outside(spec: Object) -> bool:
 
 
 def service(value: Object, before: Object) -> Object:
-    """Return a service with the default policies for its type."""
+    """Return a service with the defaults that depend on its type and its session affinity."""
     spec = part(value, "spec")
     if spec is before.get("spec"):
         return _with_mode(value) if spec.get("type") == "LoadBalancer" else value

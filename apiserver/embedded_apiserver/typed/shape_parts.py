@@ -22,7 +22,7 @@ unknown fields are added.
 
 
 class Misshapen(Exception):
-    """A value has a wrong type; the message begins with the path of the value."""
+    """A value has a wrong type, and the message begins with its path; or a whole object has a wrong kind."""
 
 
 def path_of(place: Place) -> str:

@@ -51,7 +51,8 @@ class StoredForm(NamedTuple):
     Attributes:
         defaults: The values of absent fields; None for a field that is stored as null.
         zeros: By field, the value that is stored in place of the zero value (empty text, 0, false, empty list or map);
-            None if the field is left out. The zero values of other fields are stored.
+            None if the field is left out, or stored as null if that is its default. The zero values of other fields are
+            stored.
         nulls: The names of lists and maps that are stored as null when they are empty.
     """
 

@@ -32,7 +32,7 @@ def apply(schema: Schema, current: Mapping[str, Any], patch: Mapping[str, Any]) 
 
     Raises:
         StatusError: 400, a directive is malformed or an element lacks its merge key; 422, `$retainKeys` leaves out a
-            field that the same patch sets.
+            field that the same patch sets; 500, as in a real API server, a `$patch` has an unknown value.
     """
     return _merged(schema, current, patch)
 

@@ -55,7 +55,9 @@ def structural_shape(definition: Definition, *, keep_nulls: bool = False) -> Sha
 
 
 def reshaped(definition: Definition, obj: Mapping[str, Any], *, fill: bool = False) -> dict[str, Any]:
-    """Return a copy of a custom object without the fields that the schema does not have; its metadata is unchanged.
+    """Return a custom object without the fields and nulls that the schema does not allow; its metadata is unchanged.
+
+    The result is a new dict, which shares the parts that do not change with `obj`.
 
     Args:
         definition: The schema, of any API version of the object's kind.

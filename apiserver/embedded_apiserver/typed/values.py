@@ -83,10 +83,10 @@ def _integer(name: str, bits: int) -> Reader:
 
 
 def wrapped(value: Any) -> Any:
-    """Return an integer reduced to its lowest 32 bits, read as a signed number; other values as `int32` returns them.
+    """Return an integer reduced to its lowest 32 bits, read as a signed number; refuse other values as `int32` does.
 
-    A real API server reads numbers of an applied configuration so. Most numbers that are too large become negative, so
-    that later checks refuse them.
+    A real API server reads numbers of an applied configuration so. Numbers that are a little too large become
+    negative, so that later checks refuse them.
     """
     return (value + (1 << 31)) % (1 << 32) - (1 << 31) if type(value) is int else int32(value)
 
@@ -195,7 +195,7 @@ def canonical(value: Any) -> str:
 
 
 def amount(value: Any) -> str:
-    """Return a quantity in its canonical form, rounded up to thousandths, as for the amount of a resource.
+    """Return a quantity in its canonical form, rounded to thousandths away from zero, for amounts.
 
     Raises:
         ValueError: The value is not a quantity.

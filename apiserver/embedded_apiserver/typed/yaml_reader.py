@@ -36,10 +36,10 @@ def from_yaml(text: bytes) -> Any:
     Times and base-60 numbers stay strings. Field names are converted to strings.
 
     Raises:
-        yaml.YAMLError: The text is not YAML, or it has a repeated name, an alias, a tag, or a value that JSON does not
-            have.
+        yaml.YAMLError: The text is not YAML, or it has a second document, a repeated name, an alias, a tag other than
+            those of texts, lists and maps, too deep nesting, or a value that JSON does not have.
         ValueError: A number is too long.
-        TooManyValues: The text has more than `MOST_VALUES` values.
+        TooManyValues: The text has more than twice `MOST_VALUES` nodes; a field has two, its name and its value.
     """
     outermost, scalars = _Sequence(), _Scalars()
     opened: list[_Sequence | _Mapping] = [outermost]
