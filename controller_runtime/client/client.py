@@ -34,8 +34,9 @@ class Client(ClientReads):
 
     A read or write of an object is one request with a deadline; a list is one request for each page. A failed request
     raises the `APIError` of the server's answer, or `ConnectionLost` if there was no answer: a write may then have been
-    done. Warnings of the server are logged, each text once. A warning is also logged before a `create`, `patch` or
-    `apply` with a status that the server would drop, as far as the declared class shows it.
+    done. Warnings of the server are logged, each text once as long as it is among the last 256. A warning is also
+    logged before a `create`, `patch` or `apply` with a status that the server would drop, as far as the declared class
+    shows it.
 
     The base class has the reads and `wait`. For the calls that enter pods, a role needs `get` on `pods/log`, and `get`
     and `create` on `pods/exec`, `pods/attach` and `pods/portforward`.
@@ -44,7 +45,7 @@ class Client(ClientReads):
         host: The source of the time; its name is part of the default user agent.
         transport: Sends the requests.
         request_timeout: Seconds for each request, unless `within` or a deadline leaves less; positive.
-        user_agent: The header of each request; by default this package's version and the host's name.
+        user_agent: The header of each request; by default this package's name and version, and the host's name.
         list_bounds: The bounds of the lists that are accepted.
 
     Threads: any.

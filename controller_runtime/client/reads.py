@@ -41,7 +41,7 @@ class ClientReads:
         host: The source of the time; its name is part of the user agent.
         transport: Carries the requests.
         request_timeout: Seconds that one request may take.
-        user_agent: The `User-Agent` header, which servers log; by default this package's version and the host's name.
+        user_agent: The `User-Agent`, which servers log; by default this package's name, version and the host's name.
         list_bounds: The bounds of one list's size and of the rate of its pages.
 
     Raises:

@@ -289,7 +289,7 @@ class Controller:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the workers have been started."""
+        """Whether `start` was called. The workers then start once the sources are attached."""
         return self._has_begun
 
     @property

@@ -152,7 +152,8 @@ class Feed:
     def handle(self, delta: Delta) -> None:
         """Map a changed object to requests by the controller's mapper, and queue them.
 
-        If the predicate or the mapper fails, the change is kept and mapped again later.
+        If the predicate or the mapper fails, the change is kept and mapped again later. If a change of the object is
+        kept already, this one is merged into it, and the result is mapped at once.
         """
         key = delta.object.plain_key
         if not self._kept.is_kept(key):

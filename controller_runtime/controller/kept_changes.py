@@ -80,8 +80,8 @@ class KeptChange:
 class KeptChanges:
     """The kept changes of one collection, one for each object whose mapping fails.
 
-    Threads: any that hold the owner's lock. `merge` and `is_kept` are called by one thread, which needs no lock for
-    `is_kept`, because no other thread adds an object.
+    Threads: any that hold the owner's lock. `merge` and `is_kept` are called by one thread at a time, which needs no
+    lock for `is_kept`, because no other thread adds an object.
     """
 
     def __init__(self) -> None:

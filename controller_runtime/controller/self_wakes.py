@@ -116,8 +116,8 @@ class SelfWakes:
             return self._counts[controller]
 
     def count_of_times(self, controller: str) -> int:
-        """Return how many writes of a controller changed only times, in reconciles that only time (a `requeue_after` or
-        a retry) caused.
+        """Return how many writes of a controller changed only times, in reconciles that only time (a `requeue_after`, a
+        retry, or a try again after a cancellation) caused; see `TimedWrites.wrote`.
         """
         with self._lock:
             return self._timed.counts[controller]

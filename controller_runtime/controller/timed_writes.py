@@ -59,10 +59,13 @@ class TimedWrites:
         self._last: dict[tuple[str, str], int] = {}
 
     def wrote(self, controller: str, request: HTTPRequest) -> TimedWrite | None:
-        """Record a write that changed an object, by a reconcile that only time (a `requeue_after` or a retry) caused.
+        """Record a write that changed an object, by a reconcile that only time caused.
+
+        Such causes are a `requeue_after`, a retry, and a try again after a cancellation.
 
         Returns:
-            The write, if it changed only times; otherwise None, as for the first write to an object, and for a Lease.
+            The write, if it changed only times since the last recorded write of this method to this path. Otherwise
+                None, as for the first one, and for all kinds of coordination.k8s.io.
         """
         named = resource_path(request.path)
         if named is None or named.group == _FOR_TIMES:

@@ -79,7 +79,9 @@ class UnreadableObjects:
         )
 
     def note(self, request: Request, errors: Sequence[UnreadableObject]) -> bool:
-        """Record a reconcile that ended with `errors`; return True if their text is new for this request."""
+        """Record a reconcile that ended with `errors`; if their text differs from the last one of this request, report
+        them and return True.
+        """
         text = kept_text("; ".join(str(error) for error in errors))
         with self._lock:
             self._counts.update(error.resource.kind for error in errors)

@@ -52,6 +52,8 @@ def needed_by(what: str, *, extra: str = "") -> Iterator[None]:
 def remedy(extra: str = "", *, controllers: bool = False) -> str:
     """Return the command that installs an extra, or the bundled controllers, from the source of the installed library.
 
+    A note follows it if that source is the library's name; see `Library.remedy`.
+
     Args:
         extra: The extra; empty for none.
         controllers: Install the bundled controllers with the extras that they require, which then replace `extra`.

@@ -90,8 +90,8 @@ class BudgetRecord:
         self._read_at = -float("inf")
 
     def reserve(self, wants: list[Want], deadline: float) -> Refusal | None:
-        """Reserve all deletions of a request and return None; or reserve nothing, and return the first budget that
-        refuses.
+        """Reserve all deletions of a request and return None; or reserve nothing, and return the refusal of the first
+        budget that does not allow them.
 
         Args:
             wants: The deletions of the request, by budget, each budget once.

@@ -144,7 +144,8 @@ class Dependents(Generic[P]):
             TerminalError: The functions desire an object that the primary cannot own.
             Conflict: Another client has changed an object meanwhile; the next reconcile decides again.
             APIError: The server failed for an object; other objects that were to be applied then were still tried.
-            ExceptionGroup: It failed for several.
+            ExceptionGroup: It failed for several; each error is an `APIError`, perhaps a `Conflict`.
+            ConnectionLost: There was no answer; no other object is tried then.
             Exception: A function of a declaration raised it.
         """
         owner = _meta(primary)

@@ -15,7 +15,10 @@ log = get_logger(__name__)
 
 
 def release(lock: LeaseLock, identity: str, host: Host, stop: Stop, deadline: float) -> LeaseRecord | None:
-    """Clear the holder of the lease, and return the new record; None if another replica holds it, or if that failed.
+    """Clear the holder of the lease, and return the new record.
+
+    None is returned if another replica or nobody holds it, if `stop` was cancelled or the deadline has passed before
+    that, or if a request failed.
 
     The lease is read first, and the write names the resourceVersion that was read. So the holder is never cleared if
     another replica took the lease, even a moment ago. Only a conflict is tried again; any other error is logged.

@@ -39,7 +39,7 @@ class Yielding:
 
 @attrs.frozen
 class Resigned:
-    """The state in which the work has ended, and the lease is being released.
+    """The state in which the work has ended, and the lease is being released, or left to expire.
 
     This replica no longer leads, and requests are not refused.
     """

@@ -64,9 +64,9 @@ class Term:
             return True
 
     def end(self, why: str) -> None:
-        """End the leadership now, before its deadline.
+        """End the leadership now, before its deadline. If it is over already, nothing changes.
 
-        Requests that are refused from now on give `why` as the reason.
+        Otherwise requests that are refused from now on give `why` as the reason.
         """
         with self._lock:
             if not self._check():

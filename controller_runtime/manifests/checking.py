@@ -44,8 +44,9 @@ class FileIdentity(NamedTuple):
 def check_objects(bundle: Bundle, paths: Sequence[Path]) -> list[str]:
     """Return a line for each difference between the generated objects and those in files, in the order of the former.
 
-    Each definition must be in one of the files; other objects are compared only if a file has them. Definitions and
-    roles must be equal, except for labels and annotations; other objects may have further fields.
+    Each definition must be in one of the files; other objects are compared only if a file has them. Metadata
+    and status are not compared. All else in definitions and roles must be equal, except that a file may state the
+    conversion strategy `None`; other objects may have further fields.
 
     Args:
         bundle: The facts of the code, with the settings.

@@ -56,7 +56,7 @@ class SharedReconciler(Reconciler):
         return self._inner.metrics()
 
     def reconcile(self, request: Request) -> Result:
-        """Reconcile the request if this replica owns its slot; otherwise return at once.
+        """Reconcile the request if this replica owns its slot; otherwise return an empty result at once.
 
         If the ring divides the caches of the kind, or is by uid or owner, an object that exists at the beginning stays
         visible until the end, even if it is deleted meanwhile. The request is then skipped, too, if another object has

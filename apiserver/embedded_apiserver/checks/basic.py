@@ -54,7 +54,7 @@ def one_of(value: object, supported: Sequence[str], field: str) -> list[Cause]:
 
 
 def given_one_of(value: object, supported: Sequence[str], field: str) -> list[Cause]:
-    """Return a validation error if a non-empty value is not one of `supported`. An empty one has a default."""
+    """Return a validation error if a value is not one of `supported`. A missing or empty value is no error."""
     return [not_supported(field, value, supported)] if value and value not in supported else []
 
 

@@ -84,7 +84,7 @@ class Policy:
             resets.
         dependents: The default propagation policy of a deletion: `Background` deletes dependents, `Orphan` keeps them;
             empty if the kind has no dependents, so that the policy is ignored.
-        is_named_by_uid: True if an object without a name gets its uid as its name.
+        is_named_by_uid: True if an object without a name gets a random uid, other than its own, as its name.
         created: A function that adds the server's further fields to a new object, whose metadata is complete.
         isolated: A function that returns the sent object with those parts of the stored one that a write to the
             subresource must not change.

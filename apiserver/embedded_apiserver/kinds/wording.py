@@ -27,7 +27,7 @@ def _texts(release: Release) -> Sequence[tuple[re.Pattern[str], str]]:
 
 
 def in_words_of(release: Release, error: StatusError) -> StatusError:
-    """Change an error to the texts and field names of a release, and return it. For the newest release nothing changes."""
+    """Change an error to the texts and field names of a release, and return it. The newest release changes nothing."""
     if release == NEWEST:
         return error
     error.message = _reworded(release, error.message)

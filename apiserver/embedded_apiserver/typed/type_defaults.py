@@ -17,7 +17,7 @@ from embedded_apiserver.typed.service_defaults import port, service
 from embedded_apiserver.typed.stored_forms import defaults_of
 
 TypeDefault = Callable[[Any, Object], Any]
-"""Returns a value with all defaults; the same object if it already has them.
+"""Returns a value with all defaults; perhaps the same object if it already has them.
 
 The arguments are the value, with those defaults that are data, and the old object's value at the same place; empty if
 absent.
