@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The unperturbed runs of one test: a few at first, and more if a plan fails only by values.
+"""The unperturbed runs of one test: a few at first, and more if values differ or a plan fails only by values.
 
 A value with two equally likely states is the same in three unperturbed runs with probability 1/4, and then a perturbed
 run in which it has the other state would fail. It is the same in `RUNS` runs with probability 1/128.
@@ -20,6 +20,8 @@ from controller_runtime.testing.perturbation.relations import RUNS
 class CalmRuns:
     """The unperturbed (calm) runs of one test, and the results that they have in common.
 
+    Further runs that fail or have other objects are counted, but their results are left out.
+
     Args:
         runs: The first runs, at least one.
         again: Makes another run, given its number from 0; returns its record, or None if the run failed.
@@ -36,7 +38,7 @@ class CalmRuns:
         self._first = self.baseline = learn(runs)
 
     def complete(self, is_enough: Callable[[Baseline], bool] = lambda _: False) -> Baseline:
-        """Make more runs, up to `RUNS` in all, and return the results that all runs have in common.
+        """Make more runs, up to `RUNS` in all, and return the results that they have in common.
 
         Args:
             is_enough: Called with the common results before each run; no further run is made once it returns True.
@@ -50,5 +52,8 @@ class CalmRuns:
         return self.baseline
 
     def doubts(self, verdict: Verdict | None) -> bool:
-        """Return whether a plan failed only by values that may turn out to differ between unperturbed runs as well."""
+        """Return whether a plan failed only by values, which may turn out to differ between unperturbed runs as well.
+
+        False once `RUNS` runs have been made.
+        """
         return self._next < RUNS and verdict is not None and verdict.differs_alone

@@ -39,7 +39,7 @@ _SHOWN = 3
 
 
 def story_of(told: Sequence[Told]) -> str:
-    """Return the numbered actions of a test's user as text."""
+    """Return the numbered steps of a test as text: its writes and changes of outside services, without waits."""
     steps = [each.step for each in told if each.step is not None]
     return ", ".join(f"{number} {_step_of(step)}" for number, step in enumerate(steps, 1))
 

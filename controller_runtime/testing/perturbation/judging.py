@@ -39,7 +39,7 @@ class Coverage:
     """The part of a cluster's state that can be compared between runs.
 
     Attributes:
-        objects: The number of compared objects, summed over all rests.
+        objects: The number of compared objects, at one rest or summed over the judged rests of a run.
         objects_left: The number of objects that are not compared, because unperturbed runs differ in them.
         values: The number of compared values of objects.
         values_left: The number of values that are not compared.

@@ -69,7 +69,7 @@ class Options:
 
     Attributes:
         patterns: The patterns of faults to try.
-        budget: Real seconds for the plans of one test, from its beginning; later plans are left out.
+        budget: Real seconds for the plans of one test, from the start of its first plan; later plans are left out.
         folder: The directory in which pytest was started.
         path: The file of the only plan to run; None for all plans.
         script: The content of that file; None for all plans.

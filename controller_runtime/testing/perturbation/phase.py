@@ -19,7 +19,7 @@ class NotYet:
 
 @attrs.frozen
 class Holding:
-    """Watches are stopped at a gate, so that the manager does not see later changes.
+    """A gate stops the watches of a resource from one change on, which may be still to come.
 
     Attributes:
         gate: The gate.
@@ -33,7 +33,7 @@ class Holding:
 
 @attrs.frozen
 class Away:
-    """The manager was ended at a write, and the next one has not started."""
+    """The manager was ended at a write or a call, and the next one has not started."""
 
     happened: ClassVar[bool] = True
 

@@ -30,7 +30,7 @@ _SENT = "controller_runtime_perturbations"
 
 
 class PerturbPlugin:
-    """Runs each test that has a cluster once without a fault, and then once for each plan.
+    """Runs each test that has a cluster several times without a fault, and then with the fault of each plan.
 
     Args:
         options: The options of the command line.
@@ -46,7 +46,7 @@ class PerturbPlugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-        """Run a test and then its plans; return None to leave a test that cannot be perturbed to pytest."""
+        """Run a test and its plans; return None for a test that cannot or shall not be perturbed, which pytest runs."""
         script = self._options.script
         if not isinstance(item, pytest.Function) or items.why_not(item):
             return None
@@ -124,7 +124,10 @@ class PerturbPlugin:
         self._summaries += [Summary(**each) for each in sent]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print a line for each test that failed or could not be perturbed (for each test with `-v`), and a total."""
+        """Print a total, and before it a line for each test that failed, or was not perturbed or compared completely.
+
+        With `-v`, each perturbed or refused test has a line.
+        """
         if not self._summaries:
             return
         terminalreporter.section("perturbations")

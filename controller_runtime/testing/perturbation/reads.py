@@ -45,7 +45,10 @@ def reads_of(managers: Iterable[Manager]) -> Reads:
 
 
 def paths_of(view: type[Any]) -> frozenset[str]:
-    """Return the paths that a view reads: the fields of its class, or `EVERYTHING` if they are unknown."""
+    """Return the paths that a view reads: the fields of its class.
+
+    `EVERYTHING` if they are unknown, or if one of them is not recorded in changes, such as the resourceVersion.
+    """
     try:
         shape = inspect.type_info(view)
     except (TypeError, NameError):  # a model of the official client

@@ -147,15 +147,16 @@ class Run:
         landed: All changes, in order.
         watched: The resources that the manager watched.
         story: The actions of the test, in order.
-        prelude: The number of actions before the test started the manager; None if it never did.
+        prelude: The number of actions before the test started the manager, or before its body if a fixture started
+            it; None if nothing did.
         rests: The states after each wait of the test, and after its end.
-        any_version: The resources whose first list asked for any version, so that a server may answer with an old one.
+        any_version: The resources of which a list asked for any version, so that a server may answer with an old one.
         reads: The paths that the manager's views read, by resource.
-        requests: The number of requests that the manager sent until the end.
+        requests: The number of requests that the manager sent in the whole run, with its calls to outside services.
         idle: The number of requests that the manager sent after the end, while nothing happened.
-        failing: The objects whose last reconcile failed, at the end.
+        failing: The objects that wait for a retry at the end, and the changes that could not be mapped to requests.
         broken: The checks of the test's `always` and `eventually` that did not hold.
-        forbidden: The permissions that the program needed and its account does not have.
+        forbidden: The permissions that the program needed and does not have, if it acts as a service account.
         failures: The errors that ended the test, or an action of it.
         is_whole: False if the run ended before the last action of the test.
         late: Seconds until a late call to an outside service is carried out.

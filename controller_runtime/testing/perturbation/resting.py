@@ -35,7 +35,7 @@ class Judged(Protocol):
 
     @property
     def failing(self) -> list[str]:
-        """The manager's objects whose last reconcile failed, and that are due to be tried again."""
+        """The manager's objects that wait for a retry, and the changes that cannot be mapped to requests."""
 
     @property
     def checks(self) -> ClusterChecks:
@@ -71,7 +71,8 @@ class Resting:
     def rest(self, *, is_last: bool = False) -> None:
         """Apply a fault if it is due, wait until the state is the expected one, and record the state.
 
-        The wait ends after ten virtual minutes in any case.
+        The wait ends after about ten virtual minutes in any case. An unperturbed run waits for `dwell` seconds instead,
+        and there is no wait while the test's code must not continue because a change is hidden.
 
         Args:
             is_last: True at the end of the test.

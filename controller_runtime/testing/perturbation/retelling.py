@@ -20,8 +20,8 @@ from embedded_apiserver import APIServer
 
 
 class StoryLeft(BaseException):
-    """Raised in the test at a step whose outcome its asserts do not expect: the recorded actions continue without its
-    code.
+    """Raised in the test where recorded actions continue without its code: its asserts do not expect the outcome of the
+    step, or only some of its actions are played.
     """
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one test without a fault, and then once for each plan, which is one fault at one point."""
+"""Runs one test several times without a fault, and then with each plan, which is one fault at one point."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Runner:
                 return
 
     def _try(self, runs: CalmRuns, case: Case, what: str) -> None:
-        """Run a plan, and if it fails, report the smallest story for which it does.
+        """Run a plan and report it; the first failing plan of each kind with the smallest story for which it fails.
 
         A plan that fails by values alone is judged by more unperturbed runs before.
         """

@@ -9,8 +9,8 @@ and never removes, it writes once and never looks again, or it keeps what it sho
 **Oracle.** After each declared state the cluster at rest is compared with that of an unperturbed run on a fresh cluster
 that declares this state alone; after a deletion, with one that declares nothing. Uids, versions, times, and values in
 which two unperturbed runs differ are left out. No controller may have errors at rest, nothing may go on changing, and
-no more requests may be sent than in the unperturbed run. Some objects of earlier states may stay on purpose: persistent
-volume claims, and Jobs that have finished, with their pods.
+not many more requests may be sent than in the unperturbed run. Some objects of earlier states may stay on purpose:
+persistent volume claims, and Jobs that have finished, with their pods.
 
 **States.** They are drawn by hypothesis (`sequence_draw.py`), within the kind's schema on the embedded server. Each is
 declared by server-side apply, so that only declared fields change; a state that the server refuses is skipped. A state
@@ -91,7 +91,9 @@ class Judge:
         self._failing: list[Content] = []
 
     def wrong_alone(self, state: Content | None) -> list[str]:
-        """Return the complaints after one state alone on a fresh cluster; empty if the server refuses the state."""
+        """Return the complaints after one state alone on a fresh cluster; empty also if the server refuses the state,
+        or if no more runs should begin.
+        """
         ended = self._run([state])
         if ended is None:
             return []

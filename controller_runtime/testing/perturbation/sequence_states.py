@@ -31,10 +31,11 @@ _COUNTED = re.compile(r"(\d{1,9})(\D.*|)", re.DOTALL)
 
 
 def neighbours(schema: Schema, state: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
-    """Return the states that differ from `state` by one change: one field, or one element of a list or a map.
+    """Return states that differ from `state` by one change: one field, or one element of a list or a map.
 
-    Numbers are set to their bounds, and up and down by one step; optional fields are set and unset; elements are added,
-    removed and reversed. CEL rules and keys of lists are ignored, so a server may refuse some of the states.
+    At most 2,000 changes are tried, because a schema as large as a pod's would take long. Numbers are set to their
+    bounds, and up and down by one step; optional fields are set and unset; elements are added, removed and reversed.
+    CEL rules and keys of lists are ignored, so a server may refuse some of the states.
 
     Args:
         schema: The schema of `state`.

@@ -96,6 +96,8 @@ def _resource_name(source: Watch) -> str:
 def primaries(kinds: Kinds, story: Sequence[Told], own: Collection[str]) -> list[Primary]:
     """Return the objects that a test declares and a controller reconciles, in the order of their creation.
 
+    Kinds that the parts of a cluster write themselves, such as pods, are left out.
+
     Args:
         kinds: The kinds of the server, including those that the test defines.
         story: The actions of the test.

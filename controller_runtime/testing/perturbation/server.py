@@ -23,7 +23,7 @@ class ManagersServer(PerturbedServer):
 
     Attributes:
         sent: The manager's writes so far, and its calls to outside services among them.
-        gate: Holds back the events of watches; None if no event is held back.
+        gate: The gate that may hold back the events of watches; None if there is none.
         crash_at: The number of the write at which the manager ends, and whether it is carried out; None for none.
 
     Threads: those of a simulation, which run one at a time.
@@ -40,7 +40,7 @@ class ManagersServer(PerturbedServer):
 
     @property
     def gate(self) -> Gate | None:
-        """The gate that holds back the events of watches; None if no event is held back."""
+        """The gate that may hold back the events of watches; None if there is none."""
         return self.filter if isinstance(self.filter, Gate) else None
 
     @gate.setter

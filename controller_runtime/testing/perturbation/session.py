@@ -43,7 +43,7 @@ class Perturbed(Judged, Managed, Protocol):
     """
 
     def raise_panics(self) -> None:
-        """Raise `ReconcilesPanicked` if any reconcile raised an unexpected error."""
+        """Raise an `AssertionError` for unexpected errors of the program, or controllers that wake themselves."""
 
 
 class _Attached(NamedTuple):
@@ -142,7 +142,7 @@ class Session:
         Args:
             cluster: The cluster.
             server: The server of the cluster.
-            host: The simulated host of the manager.
+            host: The simulated host of the server.
         """
         simulation = host.simulation
         recorder, waits = Recorder(self.run, server, simulation.scheduler), OwnWaits(simulation)
@@ -183,8 +183,8 @@ class Session:
         self.refusal = self.refusal or (f"{where}: {reason}" if where else reason)
 
     def takes_part(self, name: str) -> None:
-        """Refuse to perturb the test because it uses the attribute `name` of the cluster, which a restart would
-        replace.
+        """Refuse to perturb the test if its own code uses the attribute `name` of the cluster, which a restart would
+        replace, or ends the manager (`name` is then `end`).
         """
         if self._at is not None and not self._at.waits.is_own and self._at.recorder.is_in_test:
             taken = f"it takes the cluster's {name}, which is another one after a restart; see cluster.run(setup)"
@@ -250,7 +250,7 @@ class Session:
     def finish(self) -> None:
         """Wait until the run comes to rest, and record its requests and reads in `run`.
 
-        A test that ended early is recorded as such and not waited for.
+        A test that ended early, which is recorded, or that cannot be perturbed is not waited for.
 
         Raises:
             Hang: An unperturbed run never comes to rest.

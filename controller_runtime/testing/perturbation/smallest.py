@@ -51,9 +51,10 @@ class Case:
         return attrs.evolve(self, calm=attrs.evolve(expected, others=others))
 
     def or_else(self, whole: Run, passes: Callable[[Session], bool]) -> Case:
-        """Return this case, extended by other orders of the actions that the program cannot tell apart under the plan.
+        """Return this case, in which the results of other orders of its actions count as correct, too.
 
-        The results of these orders count as correct, too.
+        The orders are those that the program cannot tell apart under the plan. Each is run without a fault; one that
+        does not pass, or whose actions cannot all be carried out, is left out.
 
         Args:
             whole: The first unperturbed run of the whole test.

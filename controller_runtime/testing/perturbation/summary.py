@@ -19,7 +19,7 @@ class Summary:
         possible: The number of possible plans.
         pruned: The number of plans left out because others show the same.
         run: The number of plans that were run.
-        void: The number of these whose fault could not happen.
+        void: The number of these whose fault could not happen, at least not completely.
         unjudged: The number of these that were not judged because too little could be compared.
         failed: The number of these that failed.
         left: The number of plans that were left out by the budget.

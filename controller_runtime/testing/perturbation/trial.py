@@ -62,7 +62,7 @@ class Outcome:
         possible: The number of possible plans.
         planned: The number of these without the ones that show the same as others.
         run: The number of plans that were run.
-        void: The number of these whose fault could not happen.
+        void: The number of these whose fault could not happen, at least not completely.
         unjudged: The number of these that were not judged because too little could be compared.
         not_compared: One line about the values that were not compared; empty if all were.
     """
@@ -90,7 +90,8 @@ def perturb(
     """Run a test function without a fault, and then once for each plan, which is one fault at one point.
 
     Args:
-        setup: Sets the manager up, as for `EmbeddedCluster.run`; also gets the outside service if there is one.
+        setup: Sets the manager up, as for `EmbeddedCluster.run`; its second argument is the outside service if there is
+            one.
         story: Acts as the users afterwards.
         patterns: The patterns of faults to try.
         beside: Makes other parts of the cluster; None for none.

@@ -35,7 +35,7 @@ class OwnWaits:
             self.is_own = before
 
     def advance(self, seconds: float) -> None:
-        """Wait until all threads are blocked, and then let virtual seconds pass."""
+        """Let virtual seconds pass, and then wait until all threads are blocked."""
         with self.own():
             self._simulation.advance(seconds)
 

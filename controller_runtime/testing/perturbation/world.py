@@ -49,7 +49,8 @@ class Difference(NamedTuple):
 
     Attributes:
         name: The object.
-        path: The path to the value, such as `spec.replicas`; empty if one of the states lacks the object.
+        path: The path to the value, such as `spec.replicas`; empty if one of the states lacks the object, or if it is
+            one value of an outside service.
         calm: The value in the first state.
         here: The value in the second state.
     """
@@ -146,7 +147,7 @@ def counted(state: State, ignored: Values) -> tuple[int, int]:
 
 
 def values(obj: Any) -> Iterable[tuple[str, Any]]:
-    """Return the values of an object without parts, each with its path, such as `spec.containers.0.image`."""
+    """Return the values of an object that have no parts, each with its path, such as `spec.containers.0.image`."""
     return ((".".join(map(str, steps)), value) for steps, value in leaves(obj))
 
 

@@ -7,5 +7,6 @@ new credentials for each start (`credentials.py`); `server.py` stands between th
 `triggers.py` finds the point of another run at which a plan (one fault at one point) happens. `trial.py` makes one run:
 it waits for the start (`starting.py`) and until nothing changes (`quiet.py`), and records changes (`changes.py`).
 `calm.py` makes the runs without a fault, `playing.py` those of the plans that `selecting.py` chooses, `results.py`
-reports them, and `command.py` has the options. Plans and judgements are the same as those of `pytest --perturb`.
+reports them, and `command.py` has the options. Plans and judgements are the same as those of `pytest --perturb`, except
+for sequences of states (`sequences.py`).
 """

@@ -60,7 +60,7 @@ class Calm:
 
     @property
     def baseline(self) -> Baseline:
-        """The results that all unperturbed runs so far have in common."""
+        """The results that the kept unperturbed runs have in common."""
         return self.runs.baseline
 
     def of(self, plan: StateSequence) -> Declared:
@@ -86,6 +86,8 @@ class Calm:
 def learn(host: Host, settings: Settings, say: Callable[[str], None], *, declares: bool = False) -> Calm:
     """Make runs without a fault until two agree, or until longer rests do not make them more alike.
 
+    Runs before the last two are dropped whenever longer rests have made the runs more alike.
+
     Args:
         host: The host of the real machine.
         settings: The settings of the runs.
@@ -93,10 +95,11 @@ def learn(host: Host, settings: Settings, say: Callable[[str], None], *, declare
         declares: True to make also the runs by which sequences of states are judged.
 
     Returns:
-        The results, with `quiet` of the settings adapted to the pauses of the operator.
+        The results, with `quiet` of the settings adapted to the pauses of the operator, and to how runs differ.
 
     Raises:
-        UsageError: The operator exits by itself, changes nothing, or never comes to rest.
+        UsageError: The operator cannot be run, exits by itself, changes nothing, or never comes to rest; the server
+            refuses an action; a property or an outside service fails.
     """
     began = host.monotonic()
     survey = Trial(host, settings, is_survey=True)

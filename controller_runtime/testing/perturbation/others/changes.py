@@ -58,7 +58,7 @@ class Changes:
         is_over: True once all actions of the story are done.
         fired: True once a hidden change has been shown or skipped.
 
-    Threads: threads of the server note changes; one thread calls all other methods.
+    Threads: threads of the server and of proxies record changes; one thread calls all other methods.
     """
 
     def __init__(

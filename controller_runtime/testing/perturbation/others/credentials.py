@@ -39,7 +39,9 @@ class Credentials:
 
     @property
     def survivors(self) -> list[str]:
-        """A line for each start that sent a request after its end, with one such request."""
+        """A line for each start that sent a request later than `GRACE` seconds after its end, with the first such
+        request.
+        """
         with self._lock:
             return [*self._survivors.values()]
 
@@ -77,7 +79,7 @@ class Credentials:
             return True
 
     def of_start(self, watch: Watch, on_ready: Callable[[], None]) -> Watch:
-        """Return a watch that ends when the present token is revoked.
+        """Return a watch that ends when the present token is revoked; it has ended already if there is no token.
 
         Args:
             watch: The watch of the server.
@@ -97,7 +99,7 @@ class Credentials:
 
 
 class WatchOfStart:
-    """A watch of one start of an operator; an `api.http.Watch`.
+    """A watch of one start of an operator; an `apimachinery.http.Watch`.
 
     Args:
         inner: The watch of the server.
@@ -116,7 +118,9 @@ class WatchOfStart:
         self._on_ready()
 
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:
-        """Return up to `limit` lines, and whether the stream has ended."""
+        """Return the next lines, and whether the stream has ended; up to `limit` lines, besides those that a gate has
+        held back.
+        """
         return ([], True) if self._is_cut else self._inner.take(limit)
 
     def next_wake(self) -> float | None:

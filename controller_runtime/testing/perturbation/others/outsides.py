@@ -157,7 +157,10 @@ class Outsides:
 
     def present(self) -> State:
         """Return the present values of the services, with the keys `Name(service, key)`: the name of the service, and
-        the key of the value in it.
+        the key of the value in it. Changes since the last call are recorded.
+
+        Raises:
+            UsageError: A service does not answer with its state.
         """
         for each in self._lines:
             each.notice(0)

@@ -72,7 +72,8 @@ class Player:
 
         Args:
             plans: The plans, in order.
-            budget: Seconds after which no plan begins; additional runs without a fault do not count.
+            budget: Seconds after which no plan begins; runs without a fault that are made because a plan failed only by
+                values do not count.
             jobs: The number of plans to run at a time.
         """
         began = self._host.monotonic()

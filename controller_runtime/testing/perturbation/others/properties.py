@@ -43,7 +43,8 @@ def read(where: str, story: Mapping[str, Any]) -> list[Claim]:
         story: The decoded story.
 
     Raises:
-        UsageError: A property is not a valid CEL expression; the message begins with `where`.
+        UsageError: A property is not a valid CEL expression, or a field is no list of texts; the message begins with
+            `where`.
     """
     claims = []
     for word in WORDS:
@@ -80,7 +81,7 @@ class Properties:
         self.broken: list[str] = []
 
     def note(self, resource: str, change: Change, writer: str, step: int) -> None:
-        """Check the `always` and `never` properties after a change.
+        """Check the `always` and `never` properties after a change, unless it is of an event or a lease.
 
         Args:
             resource: The resource of the changed object.

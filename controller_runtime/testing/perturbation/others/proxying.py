@@ -33,7 +33,7 @@ class Observer(Protocol):
         """
 
     def answered(self, number: int) -> None:
-        """Called when the service begins to answer, before the program gets any of the answer."""
+        """Called when the service begins to answer, or ends the connection, before the program gets any of that."""
 
     def ended(self, number: int) -> None:
         """Called when the proxy has finished an exchange; the answer to one without a fault may still come."""

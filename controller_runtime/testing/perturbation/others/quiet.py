@@ -78,7 +78,8 @@ class Quiet:
     def wait_for(self, quiet: float, patience: float) -> str:
         """Wait until nothing has happened for `quiet` seconds.
 
-        An operator that computes all the time counts as at rest once nothing has changed for `patience / 2` seconds.
+        After `patience + quiet` seconds, an operator that computes all the time counts as at rest if nothing has
+        changed for `quiet` and for `patience / 2` seconds.
 
         Returns:
             An empty text, or the reason why no rest came within `patience + quiet` seconds.

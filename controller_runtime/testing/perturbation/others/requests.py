@@ -13,7 +13,7 @@ _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 class NotHTTP(Exception):
-    """The bytes are not an HTTP/1.1 request; they may be TLS."""
+    """The bytes are not a request of HTTP/1.1 or HTTP/1.0; they may be TLS."""
 
 
 class Found(NamedTuple):
@@ -34,7 +34,7 @@ def first_request(data: bytes) -> Found | None:
     """Return the request at the beginning of `data`; None if it is incomplete.
 
     Raises:
-        NotHTTP: `data` does not begin with an HTTP/1.1 request.
+        NotHTTP: `data` does not begin with a request of HTTP/1.1 or HTTP/1.0.
     """
     if not _REQUEST.match(data):
         if b"\n" in data or (data and not _FIRST.match(data)):

@@ -34,7 +34,7 @@ class Result:
             happen, or `unjudged` if too little can be compared.
         seconds: The duration of its runs.
         what: A text about the fault; for an `unjudged` result how much was compared; for a `void` one why its run
-            ended early.
+            ended early, if it did; empty for a `passed` one.
         complaints: The wrong effects, the most telling first.
         runs: The number of runs.
         failures: The number of failed runs.

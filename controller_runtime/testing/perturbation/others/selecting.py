@@ -25,7 +25,7 @@ def shard_of(text: str) -> tuple[int, int]:
 
 
 def selected(plans: Sequence[Plan], only: Sequence[str], shard: tuple[int, int]) -> list[Plan]:
-    """Return the plans of one shard whose text equals, or begins with, a text of `only`; an empty `only` selects all.
+    """Return one shard of the plans whose text is a text of `only`, or begins with it and a space (all without `only`).
 
     Raises:
         UsageError: A text of `only` matches no plan.

@@ -4,7 +4,8 @@ schema.
 
 Runs take real time, so sequences are drawn differently than for `pytest --perturb`. Each sequence begins and ends with
 the last state that the story declares, so that a few runs without a fault, in which only this state is declared, show
-the expected end of all of them. In between the object is declared in states with one change each, and once deleted.
+the expected end of all of them. In between, the first sequence deletes the object, and each other one declares it in
+states with one change each.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ def declared(kinds: Kinds, story: Story) -> list[Primary]:
 
 
 def sequences(primary: Primary) -> list[StateSequence]:
-    """Return the sequences for an object: first its deletion, then its neighboring states, those of different fields
-    together.
+    """Return the sequences for an object, at most 12: first its deletion, then its neighboring states, those of
+    different fields together.
     """
     home = primary.states[-1]
     near = in_turn(home, neighbours(primary.schema, home))
@@ -101,13 +102,18 @@ def shorter(primary: Primary, plan: StateSequence) -> list[StateSequence]:
 
 
 def calm_story(story: Story, primary: Primary) -> Story:
-    """Return the actions of an unperturbed run: they declare all other objects and the last state of `primary`."""
+    """Return the actions of an unperturbed run: they declare the other objects, and the last state of `primary`.
+
+    The story's patches, deletions, conditions and properties are left out.
+    """
     return attrs.evolve(story, steps=[*_others(story, primary), _act(primary, primary.states[-1])], claims=())
 
 
 def story_of(story: Story, primary: Primary, plan: StateSequence) -> Story:
-    """Return the actions that play a sequence. The server may refuse its states, which are drawn from the schema
-    alone.
+    """Return the actions that declare the other objects of the story, and then the states of a sequence.
+
+    A state that the server refuses does not end the run, because those between the first and the last are drawn from
+    the schema alone. Operator and cluster need not come to rest after any state but the last.
     """
     *between, last = [attrs.evolve(_act(primary, each), is_drawn=True) for each in walk_of(primary, plan)]
     acts = [*(attrs.evolve(each, is_passing=True) for each in between), last]

@@ -35,7 +35,8 @@ seconds.
 
 
 class OperatorsServer:
-    """Stands between an operator and its API server, records writes, and applies faults; an `api.http.Handler`.
+    """Stands between an operator and its API server, records writes, and applies faults; an
+    `apimachinery.http.Handler`.
 
     Args:
         host: The source of the lock and the clock.
@@ -50,7 +51,7 @@ class OperatorsServer:
         run: The record, to which the operator's writes and calls are added.
         seen: The view of the server that the operator has: its watches and its lists.
         fired: True once `trigger` has come.
-        fired_after: The number of writes that the operator had sent by then.
+        fired_after: The number of writes and calls that the operator had sent by then, with that of `trigger`.
         starts: The number of starts of the operator.
         asked_at: The time of the last request, in monotonic seconds.
 
@@ -83,8 +84,8 @@ class OperatorsServer:
         self._kinds: Counter[str] = Counter()
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> Answer:
-        """Return the response to `request`: status 401 for an old token, otherwise that of the server, as
-        `Handler.handle` does.
+        """Return the response to `request`: status 401 without the present token, `NO_ANSWER` if the operator is killed
+        at this write, otherwise that of the server, as `Handler.handle` does.
         """
         if self._credentials.refuses(request):
             return REFUSED

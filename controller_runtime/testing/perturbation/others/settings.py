@@ -25,9 +25,9 @@ class Settings:
         command: The operator's command.
         story: The actions of the user.
         certificates: The certificates of the server.
-        quiet: Seconds without a change after which operator and cluster are at rest; three times as many in a run
-            without a fault.
-        patience: Seconds within which a rest has to come.
+        quiet: Seconds without a change or computation after which operator and cluster are at rest; three times as many
+            in a run without a fault where it waits for no condition, and in its first run at least half of `patience`.
+        patience: Seconds within which a start, a condition, a rest or the expected state has to come.
         workloads: True if Deployments, StatefulSets and Jobs get pods that run.
         account: The service account whose permissions the operator has; None for those of an administrator.
     """
@@ -45,7 +45,8 @@ class Settings:
 
         Args:
             is_calm: True in an unperturbed run that waits only for quiet, and for no condition.
-            looks_on: True to wait longer, so that the run shows how long the operator may pause before it acts.
+            looks_on: True to wait at least half of `patience` if `is_calm`, so that the run shows how long the operator
+                may pause before it acts.
         """
         if not is_calm:
             return self.quiet

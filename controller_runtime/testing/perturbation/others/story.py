@@ -80,7 +80,8 @@ class Act:
         body: The object; for a patch its kind, its name and the patch; for a deletion its kind and name; for a wait
             `seconds`.
         until: The condition to wait for afterwards; None to wait only until nothing changes.
-        is_drawn: True if the object is drawn from a schema alone, so that the server may refuse it.
+        is_drawn: True if the action is one of a sequence, whose states are drawn from a schema alone, so that the
+            server may refuse it.
         is_passing: True if operator and cluster need not come to rest afterwards.
     """
 
@@ -108,7 +109,7 @@ class Story:
     Attributes:
         before: The actions before the operator starts, such as the definitions of its kinds.
         steps: The actions after that; each is followed by a wait until nothing changes.
-        ready: The condition by which the operator counts as started; None for its first watch.
+        ready: The condition by which the operator counts as started; None for its first watch, or for repeated lists.
         claims: The properties that have to hold.
         outsides: The services outside of the cluster.
     """

@@ -50,18 +50,18 @@ class Trial:
         settings: The settings of the run.
         baseline: The states that the run has to reach; None for a run without a fault.
         plan: The fault; None for a run without one.
-        is_survey: True to wait longer at each rest, to learn how long the operator may pause before it acts.
+        is_survey: True to wait longer at rests without a condition, to learn how long the operator may pause.
 
     Attributes:
         run: The record.
         trigger: The point at which the fault happens; None for none.
         fired: True if the fault has happened.
         is_perturbed: True if the fault has happened, or has begun: a failure before that is not caused by the plan.
-        fired_after: The number of writes that the operator had sent when the fault happened.
-        refused: The actions drawn from a schema that the server refused.
+        fired_after: The number of writes and calls that the operator had sent when the fault happened.
+        refused: The actions of a sequence that the server refused.
         kinds: The kinds that the server had at the end.
-        lull: The longest pause in seconds that the operator made before a change.
-        log: The output of the operator.
+        lull: The longest pause in seconds, during a wait for a rest, that the operator made before a change.
+        log: The end of the output of the operator.
 
     Threads: one, for `make`.
     """
@@ -91,7 +91,7 @@ class Trial:
         """Make the run, and return its record.
 
         Raises:
-            UsageError: The command cannot be run, or the server refuses an action in a run without a fault.
+            UsageError: A command cannot be run, or the server refuses an action in `before` or without a fault.
         """
         settings, host = self._settings, self._host
         server = APIServer(host, history=_HISTORY, cluster_objects=settings.workloads)
