@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from kit.perturbation.recorded_runs import CLAIM, POD, a_run
 
 from controller_runtime.testing.perturbation.calm_runs import CalmRuns
-from controller_runtime.testing.perturbation.judging import Verdict, judge, learn
+from controller_runtime.testing.perturbation.judging import judge, learn
 from controller_runtime.testing.perturbation.record import Rest, Run
 from controller_runtime.testing.perturbation.relations import RUNS
+from controller_runtime.testing.perturbation.verdict import Verdict
 
 FIRST = 3
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from kit.perturbation.recorded_runs import CLAIM, POD, a_run, created, deleted, landed
 
-from controller_runtime.testing.perturbation.judging import Coverage, judge, learn
+from controller_runtime.testing.perturbation.judging import judge, learn
 from controller_runtime.testing.perturbation.record import MANAGER, OTHER, STORY, Landed, Rest, Run
+from controller_runtime.testing.perturbation.verdict import Coverage
 from embedded_apiserver.perturbation import Name
 
 CALM = [created(1)]

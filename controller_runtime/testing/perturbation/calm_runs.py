@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from controller_runtime.testing.perturbation.judging import Baseline, Verdict, learn
+from controller_runtime.testing.perturbation.judging import Baseline, learn
 from controller_runtime.testing.perturbation.record import Run
 from controller_runtime.testing.perturbation.relations import RUNS
+from controller_runtime.testing.perturbation.verdict import Verdict
 
 
 class CalmRuns:
@@ -33,7 +34,7 @@ class CalmRuns:
     """
 
     def __init__(self, runs: Sequence[Run], again: Callable[[int], Run | None]) -> None:
-        self._runs, self._again = [*runs], again
+        self._runs, self._again, self._begun = [*runs], again, list[Run]()
         self._next = len(runs)
         self._first = self.baseline = learn(runs)
 
@@ -48,8 +49,18 @@ class CalmRuns:
             self._next += 1
             if made is not None and not self._first.has_other_objects(made):
                 self._runs.append(made)
-                self.baseline = learn(self._runs)
+                self.baseline = learn(self._runs, self._begun)
         return self.baseline
+
+    def add_begun(self, run: Run) -> None:
+        """Learn from the beginning of a perturbed run, which is unperturbed until its fault, if it shows new values.
+
+        Nothing is learned from other objects: as in a further unperturbed run they are no random values.
+        """
+        differed = self.baseline.differed(run)
+        if differed and all(path for _, path in differed):
+            self._begun.append(run)
+            self.baseline = learn(self._runs, self._begun)
 
     def doubts(self, verdict: Verdict | None) -> bool:
         """Return whether a plan failed only by values, which may turn out to differ between unperturbed runs as well.

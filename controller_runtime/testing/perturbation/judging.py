@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
@@ -12,6 +12,7 @@ from controller_runtime.testing.perturbation.naming import Naming
 from controller_runtime.testing.perturbation.naming import learn as learn_names
 from controller_runtime.testing.perturbation.record import Landed, Rest, Run
 from controller_runtime.testing.perturbation.relations import Relation, broken, related
+from controller_runtime.testing.perturbation.verdict import Coverage, Verdict, not_compared
 from controller_runtime.testing.perturbation.world import (
     Difference,
     State,
@@ -26,42 +27,6 @@ from embedded_apiserver.perturbation import Name
 _HOT = 3
 _FREE = 20
 """While nothing happens, a perturbed run may send `_HOT` times an unperturbed run's requests, plus this number."""
-
-ENOUGH = 0.8
-"""The smallest share of objects, and of values, that has to be compared for a run to be judged."""
-
-_SHOWN = 8
-"""The most values that are named in one line."""
-
-
-@attrs.frozen
-class Coverage:
-    """The part of a cluster's state that can be compared between runs.
-
-    Attributes:
-        objects: The number of compared objects, at one rest or summed over the judged rests of a run.
-        objects_left: The number of objects that are not compared, because unperturbed runs differ in them.
-        values: The number of compared values of objects.
-        values_left: The number of values that are not compared.
-    """
-
-    objects: int = 0
-    objects_left: int = 0
-    values: int = 0
-    values_left: int = 0
-
-    def __add__(self, other: Coverage) -> Coverage:
-        return Coverage(*(one + two for one, two in zip(attrs.astuple(self), attrs.astuple(other), strict=True)))
-
-    @property
-    def is_enough(self) -> bool:
-        """True if enough is compared to say that a run without a complaint has passed."""
-        shares = ((self.objects, self.objects_left), (self.values, self.values_left))
-        return all(compared >= ENOUGH * (compared + left) for compared, left in shares)
-
-    def __str__(self) -> str:
-        objects, values = self.objects + self.objects_left, self.values + self.values_left
-        return f"{self.objects} of {objects} objects and {self.values} of {values} values are compared"
 
 
 @attrs.frozen
@@ -81,6 +46,11 @@ class Expected:
     ignored: Values
     relations: Sequence[Relation]
     coverage: Coverage
+
+    def without(self, differed: Values) -> Coverage:
+        """Return the part of the state that is compared if `differed` is not compared, either."""
+        objects = self.coverage.objects + self.coverage.objects_left
+        return _coverage(self.state, self.ignored | differed, objects) if differed else self.coverage
 
 
 @attrs.frozen
@@ -111,8 +81,24 @@ class Baseline:
         return frozenset[tuple[Name, str]]().union(*(each.ignored for each in self.rests))
 
     def differences(self, number: int, run: Run, state: State) -> list[Difference]:
-        """Return the differences of `state` from the expected state of rest `number`, when nothing changes any more."""
-        return self._differences(number, self.naming.names(born(run)), state)
+        """Return the differences of `state` from the expected state of rest `number`, when nothing changes any more,
+        without those that the run had before its fault.
+        """
+        return self._differences(number, self.naming.names(born(run)), state, self.differed(run))
+
+    def differed(self, run: Run) -> Values:
+        """Return the objects and values in which a perturbed run differed from these runs before its fault.
+
+        The fault did not cause them: the program may have another result by chance, as in an unperturbed run.
+        """
+        if not run.before:
+            return frozenset()
+        names, found = self.naming.names(born(run)), set[tuple[Name, str]]()
+        for number, rest in enumerate(run.before[: len(self.rests)]):
+            found.update((each.name, each.path) for each in self._differences(number, names, rest.state))
+            state = _compared(self.naming, names, rest.state)
+            found.update(each.one for each in broken(state, self.rests[number].relations))
+        return frozenset(found)
 
     def is_at(self, number: int, run: Run, state: State) -> bool:
         """Return whether `state` is expected at rest `number`, when nothing changes any more; True after the last
@@ -151,52 +137,37 @@ class Baseline:
     @property
     def not_compared(self) -> str:
         """One line with the names and values that are not compared; empty if there are none."""
-        values = sorted({each for number in self.judged.values() for each in self.rests[number].ignored})
-        named = [f"{resource} {f'{place}/' if place else ''}*" for resource, place in sorted(self.naming.loose)]
-        named += [f"{name} {path}".rstrip() for name, path in values]
-        more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
-        return f"not compared, as calm runs differ: {', '.join(named[:_SHOWN])}{more}" if named else ""
+        values = {each for number in self.judged.values() for each in self.rests[number].ignored}
+        loose = [f"{resource} {f'{place}/' if place else ''}*" for resource, place in sorted(self.naming.loose)]
+        return not_compared(values, "calm runs differ", loose)
 
-    def _differences(self, number: int, names: Mapping[Name, Name], state: State) -> list[Difference]:
+    def _differences(
+        self, number: int, names: Mapping[Name, Name], state: State, more: Values = frozenset()
+    ) -> list[Difference]:
         expected = self.rests[number]
-        return differences(expected.state, _compared(self.naming, names, state), expected.ignored)
+        return differences(expected.state, _compared(self.naming, names, state), expected.ignored | more)
 
 
-@attrs.frozen
-class Verdict:
-    """The judgement of one perturbed run.
-
-    Attributes:
-        complaints: The wrong effects, the most telling first.
-        coverage: The part of the state that was compared.
-        differs_alone: True if each complaint is a value that differs from the unperturbed runs, which may be by chance.
-    """
-
-    complaints: Sequence[str]
-    coverage: Coverage
-    differs_alone: bool = False
-
-    @property
-    def is_judged(self) -> bool:
-        """False if there is no complaint, but too little was compared to say that the run has passed."""
-        return bool(self.complaints) or self.coverage.is_enough
-
-
-def learn(calm: Sequence[Run]) -> Baseline:
+def learn(calm: Sequence[Run], begun: Sequence[Run] = ()) -> Baseline:
     """Return the common results of unperturbed runs of one test.
 
     Args:
         calm: At least one run. Values that differ between runs are not compared; more runs give fewer false alarms.
+        begun: Perturbed runs. A value that differs before the fault of one of them is not compared from this rest on.
     """
     naming = learn_names([born(run) for run in calm])
     first, *others = [(run, naming.names(born(run))) for run in calm]
-    rests = []
+    rests, late = [], frozenset[tuple[Name, str]]()
     for number, rest in enumerate(first[0].rests):
         states = [_compared(naming, first[1], rest.state)]
         for run, names in others:
             if (same := _same_rest(first[0], number, run)) is not None:
                 states.append(_compared(naming, names, same.state))
         ignored = frozenset[tuple[Name, str]]().union(*(varying(states[0], state) for state in states[1:]))
+        for run in [each for each in begun if number < len(each.before)]:
+            state = _compared(naming, naming.names(born(run)), run.before[number].state)
+            late |= {(each.name, each.path) for each in differences(states[0], state, ignored)}
+        ignored |= late
         rests.append(_expected(naming, first[1], rest, ignored, related(states, ignored)))
     return Baseline(first[0], naming, rests)
 
@@ -218,26 +189,28 @@ def _judge(baseline: Baseline, run: Run) -> Verdict:
     missing = [each for each in run.forbidden if each not in baseline.run.forbidden]
     rights = [f"its account has no right to {each}, which no calm run asked for" for each in missing]
     own = [*run.failures, *run.broken, *rights]
-    own += _counted(baseline, names, run)
+    differed = baseline.differed(run)
+    own += _counted(baseline, names, run, differed)
     told: dict[tuple[Name, str], str] = {}
     is_value = not own
     coverage = Coverage()
     last = max(baseline.judged, default=0)
     for step, number, rest in reversed([*_judged_rests(baseline, run)]):
-        coverage += baseline.rests[number].coverage
+        coverage += baseline.rests[number].without(differed)
         when = "" if step == last else f"at rest after step {step}, "
-        for each in baseline._differences(number, names, rest.state):
+        for each in baseline._differences(number, names, rest.state, differed):
             told.setdefault((each.name, each.path), f"{when}{each}")
             is_value = is_value and bool(each.path)
         for relation in broken(_compared(baseline.naming, names, rest.state), baseline.rests[number].relations):
-            told.setdefault(relation.one, f"{when}{relation}")
+            if relation.one not in differed:
+                told.setdefault(relation.one, f"{when}{relation}")
     lasting: list[str] = []
     if run.is_whole:
         lasting += [f"{name} still fails at the end" for name in run.failing if name not in baseline.run.failing]
         if run.idle > _HOT * baseline.run.idle + _FREE:
             calm = baseline.run.idle
             lasting.append(f"{run.idle} requests were sent while nothing happened, and {calm} in a calm run")
-    return Verdict([*own, *told.values(), *lasting], coverage, bool(told) and is_value and not lasting)
+    return Verdict([*own, *told.values(), *lasting], coverage, bool(told) and is_value and not lasting, differed)
 
 
 def born(run: Run) -> dict[Name, frozenset[tuple[str, str]]]:
@@ -245,17 +218,28 @@ def born(run: Run) -> dict[Name, frozenset[tuple[str, str]]]:
     return {each.name: each.kin for each in reversed(run.landed) if each.creates}
 
 
-def _counted(baseline: Baseline, names: Mapping[Name, Name], run: Run) -> list[str]:
+def _counted(baseline: Baseline, names: Mapping[Name, Name], run: Run, differed: Values) -> list[str]:
     naming = baseline.naming
-    ignored = {each for number in baseline.judged.values() for each in baseline.rests[number].ignored}
+    ignored = {each for number in baseline.judged.values() for each in baseline.rests[number].ignored} | differed
     calm = _of_every_run(baseline.run, naming.names(born(baseline.run)))
     here = _of_every_run(run, names)
     lasting = baseline.rests[-1].state if baseline.rests else {}
+    before = min(len(run.before), len(baseline.run.rests))
+    early = _miscounted(_until(baseline.run.rests[:before], calm), _until(run.before[:before], here), lasting)
     return [
         text
-        for name, text in [*lost(calm, here, lasting), *made(calm, here)]
-        if naming.judges(name) and (name, "") not in ignored
+        for name, text in _miscounted(calm, here, lasting)
+        if naming.judges(name) and (name, "") not in ignored and name not in dict(early)
     ]
+
+
+def _miscounted(calm: Sequence[Landed], here: Sequence[Landed], lasting: Collection[Name]) -> list[tuple[Name, str]]:
+    return [*lost(calm, here, lasting), *made(calm, here)]
+
+
+def _until(rests: Sequence[Rest], landed: Sequence[Landed]) -> list[Landed]:
+    """Return the changes until the last of `rests`."""
+    return [each for each in landed if rests and each.version <= rests[-1].reached]
 
 
 def _of_every_run(run: Run, names: Mapping[Name, Name]) -> list[Landed]:
@@ -277,10 +261,15 @@ def _expected(
     naming: Naming, names: Mapping[Name, Name], rest: Rest, ignored: Values, relations: Sequence[Relation] = ()
 ) -> Expected:
     state = _compared(naming, names, rest.state)
-    values, left = counted(state, ignored)
     objects = sum(len(several) for several in rest.state.values())
+    return Expected(state, rest.step, ignored, relations, _coverage(state, ignored, objects))
+
+
+def _coverage(state: State, ignored: Values, objects: int) -> Coverage:
+    """Return the part of a state that is compared, of `objects` in all."""
+    values, left = counted(state, ignored)
     compared = sum(len(several) for name, several in state.items() if (name, "") not in ignored)
-    return Expected(state, rest.step, ignored, relations, Coverage(compared, objects - compared, values - left, left))
+    return Coverage(compared, objects - compared, values - left, left)
 
 
 def _same_rest(first: Run, number: int, other: Run) -> Rest | None:

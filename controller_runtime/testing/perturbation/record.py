@@ -150,6 +150,8 @@ class Run:
         prelude: The number of actions before the test started the manager, or before its body if a fixture started
             it; None if nothing did.
         rests: The states after each wait of the test, and after its end.
+        before: The states at the rests before the fault of a perturbed run in real time, counted as `rests`. Until then
+            the run is unperturbed. In a simulation a run is the same as an unperturbed one until its fault.
         any_version: The resources of which a list asked for any version, so that a server may answer with an old one.
         reads: The paths that the manager's views read, by resource.
         requests: The number of requests that the manager sent in the whole run, with its calls to outside services.
@@ -171,6 +173,7 @@ class Run:
     story: list[Told] = attrs.field(factory=list)
     prelude: int | None = None
     rests: list[Rest] = attrs.field(factory=list)
+    before: list[Rest] = attrs.field(factory=list)
     any_version: set[str] = attrs.field(factory=set)
     reads: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     requests: int = 0

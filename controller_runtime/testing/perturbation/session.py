@@ -12,7 +12,7 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.checks import caller
 from controller_runtime.testing.outside.calls import Observer
 from controller_runtime.testing.perturbation.calls import Calls
-from controller_runtime.testing.perturbation.judging import Baseline, Verdict
+from controller_runtime.testing.perturbation.judging import Baseline
 from controller_runtime.testing.perturbation.phase import NotYet, Phase, Void
 from controller_runtime.testing.perturbation.plans import Plan
 from controller_runtime.testing.perturbation.reads import reads_of
@@ -23,6 +23,7 @@ from controller_runtime.testing.perturbation.retelling import Retelling, StoryLe
 from controller_runtime.testing.perturbation.server import ManagersServer
 from controller_runtime.testing.perturbation.striking import Managed, Striker
 from controller_runtime.testing.perturbation.telling import StoryTransport
+from controller_runtime.testing.perturbation.verdict import Verdict
 from controller_runtime.testing.perturbation.waits import OwnWaits
 from controller_runtime.testing.simulation import Hang, Simulation
 from controller_runtime.testing.simulation.simulation import SimulatedHost

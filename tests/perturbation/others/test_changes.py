@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from apimachinery.objects import ObjectKey
 from apimachinery.system import SystemHost
 from controller_runtime.client.client import Client
@@ -15,15 +17,15 @@ from controller_runtime.testing.perturbation.others.outsides import Outsides
 from controller_runtime.testing.perturbation.others.properties import Properties
 from controller_runtime.testing.perturbation.others.quiet import Quiet
 from controller_runtime.testing.perturbation.others.server import writing
-from controller_runtime.testing.perturbation.record import MANAGER, Rest, Run
+from controller_runtime.testing.perturbation.record import MANAGER, Run
 from embedded_apiserver import APIServer
 from embedded_apiserver.perturbation import PerturbedServer
 
 OBJECT = {"metadata": {"name": "a", "namespace": "default"}}
 
 
-def recorded(*, goes: bool, was_at_rest: bool) -> Run:
-    """Return a run in which the operator makes an object, and maybe deletes it and makes it again."""
+def recorded(*, goes: bool, restarts: int = 0, rests: int = 0) -> Run:
+    """Return a run in which the operator makes an object, and after rests may delete it and make it again."""
     host = SystemHost()
     server, run = APIServer(host), Run()
     client = Client(host, InProcessTransport(host, server))
@@ -33,19 +35,21 @@ def recorded(*, goes: bool, was_at_rest: bool) -> Run:
     changes = Changes(host, server, seen, run, None, quiet, Properties((), dict), outsides)
     with writing(MANAGER, 1):
         client.create(CONFIG_MAPS, OBJECT)
-        changes.rests += was_at_rest
+        changes.restarts += restarts
+        run.rests += [changes.rest()] * rests
         if goes:
             client.delete(CONFIG_MAPS, ObjectKey("a", "default"))
             client.create(CONFIG_MAPS, OBJECT)
-    run.rests.append(Rest(changes.states.present()))
+    run.rests.append(changes.rest())
     server.close()
     return run
 
 
-def test_what_was_there_when_the_world_was_at_rest_before_a_restart_must_not_go_and_come_again() -> None:
-    calm = learn([recorded(goes=False, was_at_rest=False)])
+@pytest.mark.parametrize(("restarts", "rests"), [(1, 0), (0, 1)])
+def test_what_was_there_at_a_rest_must_not_go_and_come_again(restarts: int, rests: int) -> None:
+    calm = learn([recorded(goes=False, rests=rests)])
 
-    assert judge(calm, recorded(goes=True, was_at_rest=False)).complaints == []
-    assert judge(calm, recorded(goes=True, was_at_rest=True)).complaints[0] == (
+    assert judge(calm, recorded(goes=True)).complaints == []
+    assert judge(calm, recorded(goes=True, restarts=restarts, rests=rests)).complaints[0] == (
         "configmaps default/a was deleted, and lives to the end of a calm run"
     )

@@ -173,6 +173,25 @@ def test_a_value_that_calm_runs_had_in_common_by_chance_fails_no_plan(
     )
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("story", "text"),
+    [
+        ("story.yaml", "not compared, as this run differed before its fault: secrets default/s-a data.n"),
+        ("drawn_story.yaml", "by the operator, before anything was perturbed"),
+    ],
+    ids=["value", "property"],
+)
+def test_what_a_run_shows_before_its_fault_is_not_put_down_to_the_fault(
+    story: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    draws = tmp_path / "draws"
+    draws.write_text("YQ== YQ== Yg== Yg==", encoding="utf-8")  # calm, calm, perturbed, its successor
+    monkeypatch.setenv("HOSTILE_DRAWS", str(draws))
+
+    check(Case("draws", 0, text, patience=5, only="crash before write 2", story=story), tmp_path, monkeypatch, capsys)
+
+
 def perturbed(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, str]:
     """Run the command on an operator that notes what it has not done yet, and return its status and its output."""
     given = ["--story", str(HERE / "story.yaml"), "--patterns", "crash", *options]

@@ -17,7 +17,7 @@ from controller_runtime.testing.perturbation.others.properties import Properties
 from controller_runtime.testing.perturbation.others.quiet import Quiet
 from controller_runtime.testing.perturbation.others.server import WRITER, OperatorsServer
 from controller_runtime.testing.perturbation.others.triggers import Point
-from controller_runtime.testing.perturbation.record import MANAGER, OTHER, Landed, Run
+from controller_runtime.testing.perturbation.record import MANAGER, OTHER, Landed, Rest, Run
 from controller_runtime.testing.perturbation.states import States
 from controller_runtime.testing.perturbation.telling import landed_of
 from controller_runtime.testing.perturbation.world import State
@@ -53,8 +53,8 @@ class Changes:
     Attributes:
         states: The states of the server.
         steps: The number of the user's actions that have begun.
-        rests: The number of times that operator and cluster have come to rest; a restart at rest counts as well,
-            because objects that exist by then should not disappear afterwards.
+        restarts: The number of restarts at rest: objects that exist by then should not disappear afterwards, as those
+            that exist at any other rest.
         is_over: True once all actions of the story are done.
         fired: True once a hidden change has been shown or skipped.
 
@@ -73,7 +73,7 @@ class Changes:
         outsides: Outsides,
     ) -> None:
         self.states = States(server)
-        self.steps = self.rests = 0
+        self.steps = self.restarts = 0
         self.is_over = self.fired = False
         self._server, self._seen, self._run, self._trigger, self._quiet = server, seen, run, trigger, quiet
         self._properties, self._outsides = properties, outsides
@@ -91,6 +91,10 @@ class Changes:
         return self._server.storage.version - self.states.first
 
     @property
+    def _phase(self) -> int:
+        return len(self._run.rests) + self.restarts
+
+    @property
     def holds(self) -> bool:
         """True while a change is hidden from the operator."""
         return self._gate is not None and not self._gate.is_open and self._gate.holds
@@ -98,6 +102,19 @@ class Changes:
     def present(self) -> State:
         """Return the present state of the cluster and the outside services; do not modify it."""
         return {**self.states.present(), **self._outsides.present()}
+
+    def rest(self, *, is_withheld: bool = False) -> Rest:
+        """Return the present state as that of a rest.
+
+        Args:
+            is_withheld: True if a change is still hidden from the operator.
+        """
+        return Rest(self.present(), self.steps, self.reached, is_withheld)
+
+    def note_before(self) -> str:
+        """Record a rest before the fault; return the first property that does not hold by then, or an empty text."""
+        self._run.before.append(self.rest())
+        return f"{self._properties.broken[0]}, before anything was perturbed" if self._properties.broken else ""
 
     def outside(self, outside: str, found: Sequence[Changed], number: int) -> None:
         """Record changes of an outside service.
@@ -111,7 +128,7 @@ class Changes:
         with self._lock:
             landed = [
                 Landed(
-                    self.reached, Name(outside, each.key), writer, number, self.steps, self.rests,
+                    self.reached, Name(outside, each.key), writer, number, self.steps, self._phase,
                     each.fields, each.creates, each.deletes,
                 )
                 for each in found
@@ -155,7 +172,7 @@ class Changes:
             self.states.note(resource, change)
             if resource.partition(".")[0] in UNREAD:
                 return
-            found = landed_of(resource, change, self.states.first, WRITER.get(), self.steps, self.rests)
+            found = landed_of(resource, change, self.states.first, WRITER.get(), self.steps, self._phase)
             self._run.landed.append(found)
             self._properties.note(resource, change, found.writer, self.steps)
             self._counts[resource] += 1

@@ -13,7 +13,7 @@ from apimachinery.errors import UsageError
 from apimachinery.host import Host
 from apimachinery.stop import Stop, spawn
 from controller_runtime.testing.perturbation.calm_runs import CalmRuns
-from controller_runtime.testing.perturbation.judging import Baseline, Verdict, judge
+from controller_runtime.testing.perturbation.judging import Baseline, judge
 from controller_runtime.testing.perturbation.others import sequences
 from controller_runtime.testing.perturbation.others.calm import Calm
 from controller_runtime.testing.perturbation.others.results import Result, as_known, failed, is_known
@@ -22,6 +22,7 @@ from controller_runtime.testing.perturbation.plans import Plan
 from controller_runtime.testing.perturbation.record import Run
 from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.unseen import other_orders
+from controller_runtime.testing.perturbation.verdict import Verdict, not_compared
 
 
 class _Played(NamedTuple):
@@ -101,6 +102,8 @@ class Player:
                     return
                 plan = self._waiting.pop(0)
             first = self._play(plan)
+            if first.verdict.differed and first.is_perturbed:
+                self._say(f"{plan}: {not_compared(first.verdict.differed, 'this run differed before its fault')}")
             if not first.is_perturbed:
                 why = next(iter(first.trial.run.failures), "")
                 self._note(Result(plan, "void", first.seconds, why), began)
@@ -126,7 +129,10 @@ class Player:
         else:
             trial = Trial(self._host, calm.settings, runs.baseline, plan)
             run = trial.make()
-        return _Played(trial, judge(runs.baseline, run), self._host.monotonic() - began)
+        verdict = judge(runs.baseline, run)
+        with self._lock:
+            runs.add_begun(run)
+        return _Played(trial, verdict, self._host.monotonic() - began)
 
     def _judging(self, plan: Plan) -> tuple[CalmRuns, Callable[[Baseline, Run], Verdict]]:
         """Return the unperturbed runs beside which a plan is judged, and how."""

@@ -18,13 +18,14 @@ from msgspec import json
 
 from apimachinery.http import HTTPRequest
 from controller_runtime.api.differ import merge_patch
-from controller_runtime.testing.perturbation.judging import Baseline, Verdict
+from controller_runtime.testing.perturbation.judging import Baseline
 from controller_runtime.testing.perturbation.others.story import Act, Story
 from controller_runtime.testing.perturbation.record import Run, Told
 from controller_runtime.testing.perturbation.sequence import Walk, may_stay, plan_of, walk_of
 from controller_runtime.testing.perturbation.sequence_plan import StateSequence
 from controller_runtime.testing.perturbation.sequence_states import neighbours
 from controller_runtime.testing.perturbation.sequence_story import Content, Primary, primaries
+from controller_runtime.testing.perturbation.verdict import Verdict
 from controller_runtime.testing.perturbation.world import Difference, State
 from embedded_apiserver import Kind, Kinds
 

@@ -11,7 +11,7 @@ from controller_runtime.testing.beside import Beside
 from controller_runtime.testing.perturbation.others.account import check_account
 from controller_runtime.testing.perturbation.others.changes import Calls, Changes
 from controller_runtime.testing.perturbation.others.credentials import GRACE, Credentials
-from controller_runtime.testing.perturbation.others.goal import Goal
+from controller_runtime.testing.perturbation.others.goal import Goal, patience_of
 from controller_runtime.testing.perturbation.others.operator_process import OperatorProcess
 from controller_runtime.testing.perturbation.others.outsides import Outsides
 from controller_runtime.testing.perturbation.others.properties import Properties
@@ -23,17 +23,13 @@ from controller_runtime.testing.perturbation.others.story import Act, ActFailed,
 from controller_runtime.testing.perturbation.others.triggers import AtCall, Point, trigger_of
 from controller_runtime.testing.perturbation.others.until import Until
 from controller_runtime.testing.perturbation.plans import Plan
-from controller_runtime.testing.perturbation.record import STORY, Rest, Run, Told
+from controller_runtime.testing.perturbation.record import STORY, Run, Told
 from embedded_apiserver import APIServer, History, LoopbackServer, kubeconfig
 from embedded_apiserver.perturbation import AtRest, AtWrite
 
 _HISTORY = History(changes=1_000_000, age=1e9)
 LATE = 2.0
 """Seconds for which an operator that starts again is shown an old state."""
-_FOLLOWING = 4
-"""The divisor of the waits for the expected state after it was not reached at one rest: the run has failed then."""
-_TRIED_AGAIN = 4
-"""The factor of these waits if a call to an outside service fails: kopf tries again after a minute."""
 _ENDS = 3
 """The number of times that an operator may end by itself before its run is given up."""
 
@@ -82,10 +78,8 @@ class Trial:
         self._is_survey, self._act, self._ends = is_survey, "", 0
         self._is_astray = self.is_perturbed = self._is_passing = False
         self.refused: list[Act] = []
-        self.fired = False
-        self.fired_after = 0
-        self.lull = 0.0
-        self.log = ""
+        self.fired, self.fired_after = False, 0
+        self.lull, self.log = 0.0, ""
 
     def make(self) -> Run:
         """Make the run, and return its record.
@@ -94,9 +88,8 @@ class Trial:
             UsageError: A command cannot be run, or the server refuses an action in `before` or without a fault.
         """
         settings, host = self._settings, self._host
-        server = APIServer(host, history=_HISTORY, cluster_objects=settings.workloads)
+        self._server = server = APIServer(host, history=_HISTORY, cluster_objects=settings.workloads)
         beside = Beside(host, server, True, settings.workloads)
-        self._server = server
         self._credentials = Credentials(host)
         self._user = Client(host, InProcessTransport(host, server))
         trigger = self.trigger if isinstance(self.trigger, AtWrite | AtCall) else None
@@ -135,9 +128,8 @@ class Trial:
 
     def _tell(self) -> None:
         server, trigger = self._server, self.trigger
-        properties = Properties(
-            self._settings.story.claims, lambda: {each.resource: each.kind for each in server.kinds}
-        )
+        claims = self._settings.story.claims
+        properties = Properties(claims, lambda: {each.resource: each.kind for each in server.kinds})
         server.storage.on_commit = lambda resource, change: properties.note(resource, change, STORY, 0)
         for each in self._settings.story.before:
             act(self._user, each, self._pause)
@@ -179,9 +171,8 @@ class Trial:
         settings, operator = self._settings, self._operator
         starting = Starting(self._host, self._between, settings.story.ready, self._user, operator.log)
         patience = settings.patience * (1 if self._calm is None else 2)  # it may have to wait for a lease
-        path = operator.folder / f"kubeconfig-{starting.number}"
         text = kubeconfig(self._url, settings.certificates.authority, self._credentials.issue())
-        path.write_text(text, encoding="utf-8")
+        (path := operator.folder / f"kubeconfig-{starting.number}").write_text(text, encoding="utf-8")
         operator.start(path, self._outsides.places, self._outsides.environment)
         deadline = self._host.monotonic() + patience
         while not starting.is_over(settings.quiet):
@@ -198,7 +189,7 @@ class Trial:
             return False
         if look.end:
             self._ends += 1
-            if self._calm is None or self._ends == _ENDS:
+            if self._calm is None or self._ends == _ENDS or self._is_before_its_fault:
                 raise self._over(look.end)
             if self._ends == 1:
                 self._fail(look.end)
@@ -237,21 +228,32 @@ class Trial:
                 self._settle(until)
             if isinstance(self.trigger, AtRest) and self.trigger.rest == number:
                 self._come_to(number, until)  # a short quiet may lie between two writes that belong together
+                self._note_before()
                 self._start_again(self.trigger, until)
             elif self._changes.holds:
                 self._fire()
                 self._changes.open()
                 self._settle(until)
             self._come_to(number, until)
-        changes = self._changes
-        self.run.rests.append(Rest(changes.present(), changes.steps, changes.reached, is_withheld))
+        self._note_before()
+        self.run.rests.append(self._changes.rest(is_withheld=is_withheld))
+
+    @property
+    def _is_before_its_fault(self) -> bool:
+        """True in a run with one fault until that begins; never in a sequence of states, which has none."""
+        has_begun = self.fired or self._between.fired or self._changes.fired or self._changes.holds
+        return self.trigger is not None and not has_begun
+
+    def _note_before(self) -> None:
+        if self._is_before_its_fault and (why := self._changes.note_before()):
+            raise self._over(why)
 
     def _fire(self) -> None:
         self.fired, self.fired_after = True, len(self.run.sent)
 
     def _start_again(self, trigger: AtRest, until: Until | None) -> None:
         self._fire()
-        self._changes.rests += 1  # what goes now was there at rest
+        self._changes.restarts += 1  # what goes now was there at rest
         self._end_operator()
         if trigger.resource:
             self._changes.show_past(trigger)
@@ -266,12 +268,11 @@ class Trial:
         """Wait for the state of the unperturbed run, as long as that takes at most."""
         if self._baseline is None:
             return
-        times = _TRIED_AGAIN if isinstance(self.trigger, AtCall) else 1
-        patience = times * self._settings.patience / (_FOLLOWING if self._is_astray else 1)
+        patience = patience_of(self._settings, self.trigger, is_astray=self._is_astray)
         deadline = self._host.monotonic() + patience
         while not self._baseline.is_at(number, self.run, self._changes.present()):
             if self._host.monotonic() > deadline:
-                self._is_astray = True
+                self._is_astray = not self._is_before_its_fault
                 return
             if self._revive():
                 self._settle(until)
