@@ -59,6 +59,10 @@ class Finding:
     complaints: Sequence[str]
 
 
+class _TimeIsOver(Exception):
+    """No more runs should begin."""
+
+
 class Judge:
     """Runs sequences of states of one object and compares their ends with unperturbed runs; caches the results of all
     runs.
@@ -94,15 +98,19 @@ class Judge:
         """Return the complaints after one state alone on a fresh cluster; empty also if the server refuses the state,
         or if no more runs should begin.
         """
-        ended = self._run([state])
-        if ended is None:
+        try:
+            return self._problems_alone(state)
+        except _TimeIsOver:
             return []
-        return [*([ended.problem] if ended.problem else []), *[each for rest in ended.rests for each in rest.problems]]
 
     def never_rests(self, state: Content) -> bool:
-        """Return whether objects never stop changing even if `state` alone is applied, as with a schedule."""
-        ended = self._run([state])
-        return ended is not None and any(rest.is_restless for rest in ended.rests)
+        """Return whether objects never stop changing even if `state` alone is applied, as with a schedule; False also
+        if no more runs should begin.
+        """
+        try:
+            return any(rest.is_restless for rest in self._run([state]).rests)
+        except _TimeIsOver:
+            return False
 
     def states_wrong_alone(self) -> list[Content]:
         """Return the states for which runs so far have found complaints even alone."""
@@ -114,11 +122,15 @@ class Judge:
         States that the server refuses are left out. A state that is wrong even alone is not compared.
         """
         is_known = json.encode(walk) in self._ended
-        ended = self._run(walk)
-        if ended is None:
+        try:
+            found = self._wrong(walk, self._run(walk))
+        except _TimeIsOver:
             self.left += 1
             return (), []
         self.judged += not is_known
+        return found
+
+    def _wrong(self, walk: Walk, ended: Ended) -> tuple[Walk, list[str]]:
         if not ended.rests and ended.problem:
             self._note_failing(walk[0])
         elif ended.rests and ended.rests[0].problems:
@@ -129,14 +141,16 @@ class Judge:
                 return done, found
         if ended.problem:
             taken = walk[: ended.rests[-1].declared + 2] if ended.rests else walk[:1]
-            if len(taken) > 1 and not self.wrong_alone(taken[-1]):
+            if len(taken) > 1 and not self._problems_alone(taken[-1]):
                 return taken, [ended.problem]
         return (), []
 
+    def _problems_alone(self, state: Content | None) -> list[str]:
+        ended = self._run([state])
+        return [*([ended.problem] if ended.problem else []), *[each for rest in ended.rests for each in rest.problems]]
+
     def _compare(self, state: Content | None, rest: Rest, earlier: Sequence[Rest], walk: Walk) -> list[str]:
         calm = self._run([state] if state is not None else [])
-        if calm is None:
-            return []
         if calm.problem or any(each.problems for each in calm.rests):
             self._note_failing(state)
             return []
@@ -162,11 +176,11 @@ class Judge:
         if state is not None and state not in self._failing:
             self._failing.append(state)
 
-    def _run(self, walk: Walk) -> Ended | None:
+    def _run(self, walk: Walk) -> Ended:
         key = json.encode(walk)
         if key not in self._ended:
             if not self._may_run():
-                return None
+                raise _TimeIsOver
             self.runs += 1
             self._ended[key] = self._stage.run(self._primary, walk)
         return self._ended[key]

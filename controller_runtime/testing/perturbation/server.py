@@ -9,7 +9,7 @@ from apimachinery.http import NO_ANSWER
 from controller_runtime.testing.perturbation.record import Sent
 from controller_runtime.testing.perturbation.world import LEFT_OUT
 from embedded_apiserver import APIServer
-from embedded_apiserver.perturbation import Answer, Gate, PerturbedServer, Write, unheard
+from embedded_apiserver.perturbation import Answer, PerturbedServer, Write, unheard
 
 
 class ManagersServer(PerturbedServer):
@@ -23,7 +23,6 @@ class ManagersServer(PerturbedServer):
 
     Attributes:
         sent: The manager's writes so far, and its calls to outside services among them.
-        gate: The gate that may hold back the events of watches; None if there is none.
         crash_at: The number of the write at which the manager ends, and whether it is carried out; None for none.
 
     Threads: those of a simulation, which run one at a time.
@@ -37,15 +36,6 @@ class ManagersServer(PerturbedServer):
         self.crash_at: tuple[int, bool] | None = None
         self._acting = acting
         self._crash = crash
-
-    @property
-    def gate(self) -> Gate | None:
-        """The gate that may hold back the events of watches; None if there is none."""
-        return self.filter if isinstance(self.filter, Gate) else None
-
-    @gate.setter
-    def gate(self, gate: Gate) -> None:
-        self.filter = gate
 
     def count(self, method: str, target: str) -> int:
         """Record a write or a call to an outside service, and return its number, from 1."""

@@ -84,7 +84,7 @@ class Calm:
 
 
 def learn(host: Host, settings: Settings, say: Callable[[str], None], *, declares: bool = False) -> Calm:
-    """Make runs without a fault until two agree, or until longer rests do not make them more alike.
+    """Make two to four runs without a fault: until two agree, or until longer rests do not make them more alike.
 
     Runs before the last two are dropped whenever longer rests have made the runs more alike.
 
@@ -108,13 +108,12 @@ def learn(host: Host, settings: Settings, say: Callable[[str], None], *, declare
         settings = attrs.evolve(settings, quiet=math.ceil(5 * survey.lull) / 10)
         say(f"calm: the operator paused for {survey.lull:.1f} s before a change, so --quiet is {settings.quiet:g} now")
     runs.append(_checked(Trial(host, settings), "in a second calm run "))
-    while (differing := _differing(runs[-2], runs[-1])) and len(runs) < _RUNS:
-        longer = attrs.evolve(settings, quiet=2 * settings.quiet)
-        runs.append(_checked(Trial(host, longer), "in a further calm run "))
-        if _differing(runs[-2], runs[-1]) >= differing:
-            break  # they differ by themselves
-        say(f"calm: runs differed, and less so with longer rests: --quiet is {longer.quiet:g} now")
-        settings, runs = longer, runs[-2:]
+
+    def longer(quiet: float) -> Run:
+        return _checked(Trial(host, attrs.evolve(settings, quiet=quiet)), "in a further calm run ")
+
+    runs, quiet, count = agreeing(runs, settings.quiet, longer, say)
+    settings = attrs.evolve(settings, quiet=quiet)
     made = CalmRuns(runs[::-1], lambda _: _again(Trial(host, settings)))
     baseline = made.baseline
     baseline.run.forbidden = sorted({right for run in runs for right in run.forbidden})
@@ -124,9 +123,33 @@ def learn(host: Host, settings: Settings, say: Callable[[str], None], *, declare
         say(f"calm: {baseline.not_compared}")
     changes = sum(each.writer == MANAGER for each in baseline.run.landed)
     took = host.monotonic() - began
-    say(f"calm: {changes} changes by {len(baseline.run.sent)} writes of the operator; {len(runs)} runs, {took:.0f} s")
+    say(f"calm: {changes} changes by {len(baseline.run.sent)} writes of the operator; {count} runs, {took:.0f} s")
     found = declared(survey.kinds, settings.story) if declares else []
     return Calm(made, settings, {each.target: _declared(host, settings, each, say) for each in found})
+
+
+def agreeing(
+    runs: list[Run], quiet: float, make: Callable[[float], Run], say: Callable[[str], None]
+) -> tuple[list[Run], float, int]:
+    """Make further unperturbed runs with longer rests until the last two agree, at most four runs in all.
+
+    Args:
+        runs: The first two runs.
+        quiet: Seconds without a change that were a rest in them.
+        make: Makes a run with another number of seconds.
+        say: Called with a line of the report whenever longer rests have made the runs more alike.
+
+    Returns:
+        The runs to be compared with, the seconds for later runs, and the number of all runs.
+    """
+    count = len(runs)
+    while (differing := _differing(runs[-2], runs[-1])) and count < _RUNS:
+        runs, count = [*runs, make(2 * quiet)], count + 1
+        if _differing(runs[-2], runs[-1]) >= differing:
+            break  # they differ by themselves
+        quiet, runs = 2 * quiet, runs[-2:]
+        say(f"calm: runs differed, and less so with longer rests: --quiet is {quiet:g} now")
+    return runs, quiet, count
 
 
 def _declared(host: Host, settings: Settings, primary: Primary, say: Callable[[str], None]) -> Declared:
