@@ -134,8 +134,10 @@ class SelfWakes:
         controller, of, queue = running.controller, running.request, running.queue
         versions, has_other = versions_of(queue.causes(of), queue.covered(of))
         chain = next_chain(versions, has_other, self._own.chain, controller, self._now())
-        is_new = [self._own.note(key, version, chain) for key, version in written]
-        if not any(is_new):  # the write changed nothing, and causes nothing
+        is_new = False  # a write that changed nothing causes nothing
+        for key, version in written:
+            is_new = self._own.note(key, version, chain) or is_new
+        if not is_new:
             return
         if chain.length >= WATCHED:
             self._watch(controller, of, chain, request)
@@ -208,23 +210,22 @@ def next_chain(
         controller: The name of the controller.
         now: The time in monotonic seconds.
     """
-    new = Chain(1, now, _NONE)
     shortest: Chain | None = None
-    for key, version in versions:
-        chain = None if has_other else chain_of(key, version)
+    for key, version in () if has_other else versions:
+        chain = chain_of(key, version)
         if chain is None:
-            return new
+            return Chain(1, now, _NONE)
         if shortest is None or chain.length < shortest.length:
             shortest = chain
     if shortest is None:
-        return new
+        return Chain(1, now, _NONE)
     length = shortest.length + 1
     return Chain(length, shortest.since, shortest.controllers | {controller} if length >= WATCHED else _NONE)
 
 
 def _written(request: HTTPRequest, body: bytes) -> list[PlainVersion]:
     """Return the versions that a write made, as far as its answer or its path tells them."""
-    if any(name == "dryRun" for name, _ in request.query):
+    if request.query and any(name == "dryRun" for name, _ in request.query):
         return []
     written: list[PlainVersion] = []
     if request.method == "DELETE" and (named := resource_path(request.path)) is not None:

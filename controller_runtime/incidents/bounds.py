@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from apimachinery.objects import Cached
+from controller_runtime.cache.packed import PLAIN, Packed
 from controller_runtime.incidents.standins import is_confidential
 from controller_runtime.incidents.steps import (
     Answer,
@@ -45,10 +46,10 @@ Step: TypeAlias = tuple[Any, ...]
 """The function of `steps` that makes the value of a step, and its arguments."""
 
 
-def plain_size(steps: Iterable[Step]) -> int | None:
+def plain_size(steps: Iterable[Step]) -> int:
     """Return the bytes of an attempt that has ended, if all of its steps are kept and none is confidential.
 
-    Most attempts are such, so this is all that they cost. None if its steps have to be looked at by `Bounds`. A body
+    Most attempts are such, so this is all that they cost. 0 if its steps have to be looked at by `Bounds`. A body
     that is read twice counts twice.
     """
     size = UNTOUCHED
@@ -56,19 +57,22 @@ def plain_size(steps: Iterable[Step]) -> int | None:
         make = step[0]
         if make is get_step:
             found = step[3]
-            size += STEP if found is None else STEP + found.size
+            if type(found) is Packed and found.codec is PLAIN:  # as its `size`, without a call
+                size += STEP + len(found.body)
+            else:
+                size += STEP if found is None else STEP + found.size
             if step[1].kind == "Secret":
-                return None
+                return 0
         elif make is sent_step:
             request, path = step[1], step[1].path
             size += STEP + len(path) + len(request.body) + len(step[2].response.body)
             if "secret" in path or "token" in path:
-                return None
+                return 0
         elif make is not time_step:
-            return None
+            return 0
         else:
             size += STEP
-    return size if size <= _SMALL else None
+    return size if size <= _SMALL else 0
 
 
 class Bounds:

@@ -32,8 +32,8 @@ log = get_logger(__name__)
 MEMORY = 8 * 1024 * 1024
 """The default size of the kept records of a manager, in bytes. Bodies that the caches hold anyway are counted, too."""
 
-_SLOWEST_OF_EACH, _BATCH = 4, 64  # records of a controller, and notes that are sorted at a time
-_LARGE = 4000  # bytes of an attempt that is sorted at once
+_SLOWEST_OF_EACH, _BATCH = 4, 32  # records of a controller, and notes that are sorted at a time
+_LARGE = 8000  # bytes of an attempt that is sorted at once
 _QUIET = 500  # bytes of a reconcile that did nothing, about
 _MOST_NOTED = _BATCH * _LARGE  # bytes that are not sorted yet, at most
 _FAILED = ("error", "terminal_error", "panic")
@@ -79,12 +79,12 @@ class Attempts:
     def __init__(self, recorder: Recorder, source: Source) -> None:
         self._recorder = recorder
         self._source = source
-        self._quiet, self._number = recorder.quiet.append, recorder.next_number
+        self._quiet, self._number, self._notes = recorder.quiet.append, recorder.next_number, recorder.notes
 
     def begin(self) -> None:
         """Begin to record the reconcile that this thread or coroutine starts."""
         attempt = current_attempt()
-        if not isinstance(attempt, RecordedAttempt) or attempt.source is not self._source:
+        if type(attempt) is not RecordedAttempt or attempt.source is not self._source:
             attempt = RecordedAttempt(self._source)
             current.set(attempt)
         attempt.is_open = True
@@ -97,15 +97,15 @@ class Attempts:
         nothing was recorded, and that outlives it, counts as part of the next one.
         """
         attempt = current_attempt()
-        if not isinstance(attempt, RecordedAttempt):
+        if type(attempt) is not RecordedAttempt:
             return None
         attempt.is_open = False
         if attempt.steps:
-            size = plain_size(attempt.steps) if attempt.bounds is None else None
-            if size is None:
-                attempt.count()
-            else:
+            size = plain_size(attempt.steps) if attempt.bounds is None else 0
+            if size:
                 attempt.size = size
+            else:
+                attempt.count()
         elif not attempt.is_noted:
             return None
         current.set(RecordedAttempt(self._source))
@@ -121,20 +121,29 @@ class Attempts:
         is_late: bool,
     ) -> None:
         """Keep the record of a reconcile that has ended, as far as it is needed; see `ControllerAttempts.ended`."""
-        # Most reconciles of a large queue do nothing, and this is all that they cost.
+        source = self._source
         if is_late or isinstance(end, BaseException):
-            found = attempt or RecordedAttempt(self._source)
+            found = attempt or RecordedAttempt(source)
             self._recorder.keep_failed(found, ended, outcome, end, took, is_late=is_late)
-        elif attempt is None and took <= self._source.floor:
-            self._quiet((self._number(), self._source, None, ended, outcome, end, took))
-        else:
-            self._recorder.keep(attempt or RecordedAttempt(self._source), ended, outcome, end, took)
+        elif attempt is None:
+            # Most reconciles of a large queue do nothing, and this is all that they cost.
+            if took <= source.floor:
+                self._quiet((self._number(), source, None, ended, outcome, end, took))
+            else:
+                self._recorder.keep(RecordedAttempt(source), ended, outcome, end, took)
+        elif attempt.bounds is not None or source.hides_all:
+            self._recorder.keep(attempt, ended, outcome, end, took)
+        else:  # as `keep` does, without a call
+            notes = self._notes
+            notes.append((self._number(), source, attempt, ended, outcome, end, took))
+            if len(notes) >= _BATCH or attempt.size > _LARGE:
+                self._recorder.sort()
 
 
 class Recorder:
     """Keeps the last reconciles of a manager within a bounded memory.
 
-    For speed, workers append references to a list without a lock. At 64 of them, at a large one, and before each read
+    For speed, workers append references to a list without a lock. At 32 of them, at a large one, and before each read
     they are sorted under the lock. Confidential ones are encoded at once, and those in `quiet` are not sorted.
 
     Args:
@@ -146,6 +155,7 @@ class Recorder:
 
     Attributes:
         quiet: The records of the last reconciles that did nothing and were not slow.
+        notes: The reconciles that have ended and are not sorted yet, the oldest first.
         next_number: Returns the number of the next reconcile that ends.
 
     Threads: any.
@@ -157,10 +167,11 @@ class Recorder:
         self._folder = None if incidents.folder is None else Folder(incidents.folder)
         self.next_number = itertools.count(1).__next__
         self.quiet: deque[Note] = deque(maxlen=incidents.memory // 16 // _QUIET)
-        self._notes: deque[Note] = deque()  # the reconciles that have ended and are not sorted yet, the oldest first
+        self.notes: deque[Note] = deque()
         # Guards the shelves and what the folder admits. Nothing is encoded and no file is written under it.
         self._lock = host.lock("incidents")
         self._last: Shelf[Item] = Shelf(incidents.memory // 16 * 7 - _MOST_NOTED)
+        self._largest_batch = incidents.memory // 64
         self._failed: Shelf[Item] = Shelf(incidents.memory // 4)
         self._slowest: Slowest[Item] = Slowest(incidents.memory // 4, _SLOWEST_OF_EACH)
 
@@ -199,11 +210,10 @@ class Recorder:
         bounds = attempt.bounds
         if self._confidential is not None or (bounds is not None and (bounds.is_confidential or bounds.is_unsafe)):
             return self._keep_encoded(Finished._make(note), attempt)
-        notes = self._notes  # without the lock: a deque is appended to, and its length read, as a whole
+        notes = self.notes  # without the lock: a deque is appended to, and its length read, as a whole
         notes.append(note)
         if len(notes) >= _BATCH or attempt.size > _LARGE:
-            with self._lock:
-                self._sort()
+            self.sort()
         return note
 
     def keep_failed(
@@ -238,18 +248,30 @@ class Recorder:
             return f"incidents: cannot be written: {error}"
         return f"incidents: {count} in {folder}"
 
-    def _sort(self) -> None:
+    def sort(self) -> None:
         """Put the notes on their shelves."""
+        with self._lock:
+            self._sort()
+
+    def _sort(self) -> None:
         # Only holders of the lock remove notes, so there are as many at least.
-        notes = [self._notes.popleft() for _ in range(len(self._notes))]
-        self._last.extend([(note, note[2].size) for note in notes if note[2] is not None])
+        notes = [self.notes.popleft() for _ in range(len(self.notes))]
+        total = 0
         for note in notes:
-            if (attempt := note[2]) is None:
+            attempt = note[2]
+            if attempt is None:
                 continue
+            total += (size := attempt.size)
             if attempt.reasons:
-                self._failed.add(note, attempt.size)
+                self._failed.add(note, size)
             if note[6] > note[1].floor:
-                self._add_slow(note, attempt.size, note[1], note[6])
+                self._add_slow(note, size, note[1], note[6])
+        if total <= self._largest_batch:
+            self._last.extend(notes, total)
+            return
+        for note in notes:  # each may be dropped alone
+            if (attempt := note[2]) is not None:
+                self._last.add(note, attempt.size)
 
     def _add_slow(self, item: Item, size: int, source: Source, took: float) -> None:
         source.floor = self._slowest.add(item, size, source.controller, took)

@@ -21,24 +21,30 @@ class Shelf(Generic[T]):
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._items: deque[tuple[T, int]] = deque()
+        # Items that were added together, with their size together. They are dropped together, too, so that most items
+        # cost neither a tuple nor a step of a loop of their own.
+        self._batches: deque[tuple[Sequence[T], int]] = deque()
         self.size = 0
 
     def add(self, item: T, size: int) -> None:
         """Add an item with its size, and drop the oldest ones until all fit."""
-        self.extend([(item, size)])
+        self.extend((item,), size)
 
-    def extend(self, items: Sequence[tuple[T, int]]) -> None:
-        """Add items with their sizes, and drop the oldest ones until all fit."""
-        fitting = [each for each in items if each[1] <= self._most]
-        self._items.extend(fitting)
-        self.size += sum([size for _, size in fitting])
+    def extend(self, items: Sequence[T], size: int) -> None:
+        """Add items with their size together, and drop the oldest ones until all fit.
+
+        The items are kept and dropped together; the caller must not change the sequence.
+        """
+        if size > self._most:
+            return
+        self._batches.append((items, size))
+        self.size += size
         while self.size > self._most:
-            self.size -= self._items.popleft()[1]
+            self.size -= self._batches.popleft()[1]
 
     def all(self) -> list[T]:
         """Return the items, the oldest first."""
-        return [item for item, _ in self._items]
+        return [item for items, _ in self._batches for item in items]
 
 
 class Slowest(Generic[T]):

@@ -89,3 +89,41 @@ def test_reconciles_that_do_nothing_are_kept_in_a_bounded_number(recorder: Recor
     assert recorder.size <= MEMORY
     assert 1_000 < len(recorder.all()) < 1_200
     assert recorder.all()[0].number == 5_000
+
+
+def read_once(attempts: Attempts, size: int) -> None:
+    """Record a reconcile that reads one object of so many bytes."""
+    (one,) = objects_of(1, size)
+    attempts.begin()
+    attempt = current_attempt()
+    assert attempt is not None
+    attempt.get(CONFIG_MAPS, KEY, lambda key: one)
+    end(attempts, 0.0)
+
+
+def test_the_last_records_fill_their_memory_and_no_more(recorder: Recorder) -> None:
+    attempts = recorder.of("maps", None)
+    for _ in range(4000):
+        read_once(attempts, 1000)
+
+    # 7/16 less what may be unsorted; a record has 1,000 bytes, a step of 120 and a body of 1,002.
+    room = MEMORY // 16 * 7 - 256_000
+    assert room - 100_000 < recorder.size <= room + 10_000
+
+
+def test_records_that_are_too_large_for_a_batch_are_kept_each_alone(sim: Simulation) -> None:
+    recorder = Recorder(sim.host("program"), Incidents(memory=1024 * 1024))
+    attempts = recorder.of("maps", None)
+    for _ in range(200):
+        read_once(attempts, 6000)
+
+    assert 20 < len(recorder.all()) < 50
+
+
+def test_a_common_write_is_not_sorted_alone(recorder: Recorder) -> None:
+    attempts = recorder.of("maps", None)
+    for _ in range(20):
+        read_once(attempts, 4000)
+
+    assert len(recorder.notes) == 20
+    assert len(recorder.all()) == 20
