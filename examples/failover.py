@@ -27,7 +27,7 @@ from controller_runtime import (
     run,
     set_controller,
 )
-from controller_runtime.crd import CustomResource, Meta, Struct, custom_resource
+from controller_runtime.crd import CustomResource, Meta, Struct, custom_resource, immutable
 from controller_runtime.errors import AlreadyExists, NotFound
 from controller_runtime.resources import PODS
 
@@ -41,7 +41,7 @@ LOOK_AGAIN = 10.0
 
 
 class PairSpec(Struct):
-    image: Annotated[str, Meta(min_length=1)] = "postgres:17"
+    image: Annotated[str, Meta(min_length=1), immutable()] = "postgres:17"  # no pod gets another one
 
 
 class PairStatus(Struct):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller_runtime.testing.perturbation.world import DELETED, differences, simplified, varying
+from controller_runtime.testing.perturbation.world import DELETED, State, differences, simplified, varying
 from embedded_apiserver.perturbation.names import Name, name_of
 
 ONE = "11111111-1111-1111-1111-111111111111"
@@ -31,6 +31,7 @@ def differing(calm: dict[str, Any], here: dict[str, Any]) -> list[str]:
         (pod(ONE, "7"), pod(TWO, "9")),
         (pod(metadata={"creationTimestamp": "2026-01-01T00:00:00Z"}), pod(metadata={"creationTimestamp": "x"})),
         (pod(status={"at": "2026-01-01T00:00:00Z"}), pod(status={"at": "2027-01-01T00:00:00.5+01:00"})),
+        (pod(status={"at": "2026-01-01T00:00:00.123456"}), pod(status={"at": "2027-01-01T00:00:00"})),
         (pod(status={"of": ONE}), pod(TWO, status={"of": TWO})),
         (
             pod(metadata={"generation": 2}, status={"observedGeneration": 2}),
@@ -105,6 +106,25 @@ def test_objects_that_are_missing_or_too_many_differ() -> None:
 
     assert [str(each) for each in differences(state, {})] == ["pods default/web: there in a calm run, absent here"]
     assert [str(each) for each in differences(deleted, {})] == ["pods default/web: deleted in a calm run, absent here"]
+
+
+def served(address: str, **pods: str) -> State:
+    """Return the state of pods, each with its address, and of an endpoint slice with one address."""
+    found = [pod(name, metadata={"name": name}, status={"podIP": of}) for name, of in pods.items()]
+    slices = [pod(endpoints=[{"addresses": [address]}])]
+    return simplified({"pods": found, "endpointslices.discovery.k8s.io": slices})
+
+
+def test_the_address_of_a_pod_in_another_object_is_that_of_the_pod() -> None:
+    calm = served("10.1.0.5", a="10.1.0.5", b="10.1.0.6")
+    again = served("10.1.0.9", a="10.1.0.9", b="10.1.0.5")
+    other = served("10.1.0.6", a="10.1.0.5", b="10.1.0.6")
+
+    assert differences(calm, again) == []
+    assert [str(each) for each in differences(calm, other)] == [
+        "endpointslices.discovery.k8s.io default/web endpoints.0.addresses.0: "
+        "'<address of pods default/a>' in a calm run, '<address of pods default/b>' here"
+    ]
 
 
 def test_what_varies_between_calm_runs_is_ignored_with_all_below_it() -> None:

@@ -17,7 +17,7 @@ LEFT_OUT = frozenset({"events"})
 """The plurals of kinds whose objects are not compared."""
 
 _DROPPED = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink")
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?")
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _ABSENT = "<absent>"
 _LONG = 5
@@ -83,7 +83,7 @@ def simplify(obj: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, An
 
     Args:
         obj: The object.
-        aliases: Replacements for uids and generated names.
+        aliases: Replacements for uids, generated names and addresses of pods.
     """
     metadata = {field: value for field, value in obj["metadata"].items() if field not in _DROPPED}
     generation = obj["metadata"].get("generation")
@@ -182,6 +182,8 @@ def _aliases(objects: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]
         aliases[metadata["uid"]] = f"<uid of {name}>"
         if name.key.endswith("*"):
             aliases[metadata["name"]] = name.key.rpartition("/")[2]
+        if resource == "pods" and (address := (obj.get("status") or {}).get("podIP")):
+            aliases[address] = f"<address of {name}>"
     return aliases
 
 

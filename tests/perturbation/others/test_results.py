@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from controller_runtime.testing.perturbation.others.results import Result, junit, to_mapping, total
+from controller_runtime.testing.perturbation.others.results import Result, junit, status_of, to_mapping, total
 from controller_runtime.testing.perturbation.plans import Crash, Restart
 
 FAILED = Result(
@@ -17,8 +17,8 @@ FAILED = Result(
     12.34,
     what="step 1: the manager ended",
     complaints=[f"pods default/{number} is missing\x1b" for number in range(10)],
-    runs=2,
-    failures=1,
+    runs=3,
+    failures=2,
     file=".perturb/crash-after-write-7.json",
     log=["panic: <nil>"],
 )
@@ -28,6 +28,7 @@ RESULTS = [
     Result(Restart(0), "void", 1.0),
     Result(Restart(1), "unjudged", 1.0, what="1 of 9 objects and 3 of 90 values are compared"),
     Result(Restart(2), "known", 2.0, complaints=["pods default/a is missing"], runs=2, failures=2, file="f"),
+    Result(Restart(3), "once", 3.0, complaints=["pods default/b is missing"], runs=3, failures=1, file="f"),
 ]
 
 
@@ -37,11 +38,12 @@ RESULTS = [
         *zip(
             RESULTS,
             [
-                "crash after write 7: FAILED 1 of 2 (12.3 s)",
+                "crash after write 7: FAILED 2 of 3 (12.3 s)",
                 "crash before write 7: passed (1.0 s)",
                 "restart after wait 1: could not happen (1.0 s)",
                 "restart after wait 2: not judged: 1 of 9 objects and 3 of 90 values are compared (1.0 s)",
                 "restart after wait 3: failed as before 2 of 2 (2.0 s)",
+                "restart after wait 4: not confirmed: failed 1 of 3 (3.0 s)",
             ],
             strict=True,
         )
@@ -62,14 +64,15 @@ def test_a_failure_shows_its_complaints_how_many_more_there_are_its_log_and_its_
 
 def test_the_sum_says_what_was_not_seen_in_each_run_and_what_was_not_judged() -> None:
     assert total(RESULTS) == (
-        "1 plans failed (1 of them not in each run), 1 failed as before, 1 passed, 1 could not happen, 1 not judged"
+        "1 plans failed (1 of them not in each run), 1 failed once and were not confirmed, 1 failed as before, "
+        "1 passed, 1 could not happen, 1 not judged"
     )
 
 
 def test_junit_has_a_case_for_each_plan_and_fails_only_what_is_new() -> None:
     suite = ElementTree.fromstring(junit(RESULTS, "story.yaml"))
 
-    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("5", "1", "3")
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("6", "1", "4")
     failure = suite.find("testcase[@name='crash after write 7']/failure")
     assert failure is not None
     assert failure.get("message") == "pods default/0 is missing?", "XML cannot hold an escape"
@@ -78,7 +81,9 @@ def test_junit_has_a_case_for_each_plan_and_fails_only_what_is_new() -> None:
         "restart after wait 1",
         "restart after wait 2",
         "restart after wait 3",
+        "restart after wait 4",
     ]
+    assert [each.get("message") for each in suite.iter("skipped")][-1] == "not confirmed: pods default/b is missing"
 
 
 def test_json_has_all_that_is_told() -> None:
@@ -91,8 +96,18 @@ def test_json_has_all_that_is_told() -> None:
         "seconds": 12.34,
         "what": "step 1: the manager ended",
         "complaints": None,
-        "runs": 2,
-        "failures": 1,
+        "runs": 3,
+        "failures": 2,
         "file": ".perturb/crash-after-write-7.json",
         "log": ["panic: <nil>"],
     }
+
+
+@pytest.mark.parametrize(
+    ("runs", "failures", "status"),
+    [(1, 1, "failed"), (2, 2, "failed"), (3, 2, "failed"), (2, 1, "once"), (3, 1, "once")],
+)
+def test_a_failure_that_no_other_run_with_its_fault_shows_is_not_confirmed(
+    runs: int, failures: int, status: str
+) -> None:
+    assert status_of(runs, failures) == status

@@ -38,6 +38,17 @@ class _Played(NamedTuple):
         trial = self.trial
         return trial.fired or bool(trial.run.failures and trial.is_perturbed)
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether the perturbation had a wrong effect."""
+        return self.is_perturbed and bool(self.verdict.complaints)
+
+
+def _without_complaint(plan: Plan, verdict: Verdict, seconds: float) -> Result:
+    if verdict.is_judged:
+        return Result(plan, "passed", seconds)
+    return Result(plan, "unjudged", seconds, str(verdict.coverage))
+
 
 class Player:
     """Runs plans and reports their results; a plan is one fault at one point of the run.
@@ -107,10 +118,8 @@ class Player:
             if not first.is_perturbed:
                 why = next(iter(first.trial.run.failures), "")
                 self._note(Result(plan, "void", first.seconds, why), began)
-            elif not first.verdict.is_judged:
-                self._note(Result(plan, "unjudged", first.seconds, str(first.verdict.coverage)), began)
             elif not first.verdict.complaints:
-                self._note(Result(plan, "passed", first.seconds), began)
+                self._note(_without_complaint(plan, first.verdict, first.seconds), began)
             elif is_alone:
                 self._note(self._confirmed(plan, first), began)
             else:
@@ -141,21 +150,24 @@ class Player:
         return self._calm.runs, judge
 
     def _confirmed(self, plan: Plan, first: _Played) -> Result:
-        """Play a plan that has failed again, and return the result of both runs.
+        """Play a plan that has failed again, and a third time if it does not fail then; return the result of all runs.
 
         Before that, it is judged by more unperturbed runs if it fails by values alone, and next to stories that the
         operator could not tell from this one, if there are any.
         """
         runs, judge = self._judging(plan)
         self._make_sure(plan, first)
-        if not judge(self._or_else(plan, runs.baseline), first.trial.run).complaints:
-            return Result(plan, "passed", first.seconds)
+        verdict = judge(self._or_else(plan, runs.baseline), first.trial.run)
+        if not verdict.complaints:
+            return _without_complaint(plan, verdict, first.seconds)
         plan, first = self._smaller(plan, first)
-        second = self._play(plan)
-        failures = 1 + bool(second.verdict.complaints and second.is_perturbed)
-        shown = second if failures == 2 else first
-        seconds = first.seconds + second.seconds
-        found = failed(plan, shown.trial, self._calm.told(plan), shown.verdict.complaints, 2, failures, seconds)
+        played = [first, self._play(plan)]
+        if not played[-1].has_failed:
+            played.append(self._play(plan))
+        shown = [each for each in played if each.has_failed][-1]
+        counts = sum(each.is_perturbed for each in played), sum(each.has_failed for each in played)
+        seconds = sum(each.seconds for each in played)
+        found = failed(plan, shown.trial, self._calm.told(plan), shown.verdict.complaints, *counts, seconds)
         entry = as_known(found, shown.trial.trigger)
         with self._lock:
             self.known.append(entry)
@@ -165,7 +177,7 @@ class Player:
         """Return a sequence with one state that fails like a given one, and its run; else the given ones."""
         for each in sequences.shorter(self._calm.of(plan).primary, plan) if isinstance(plan, StateSequence) else ():
             played = self._play(each)
-            if played.verdict.complaints and played.is_perturbed:
+            if played.has_failed:
                 return each, played
         return plan, first
 

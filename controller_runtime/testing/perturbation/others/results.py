@@ -30,14 +30,14 @@ class Result:
 
     Attributes:
         plan: The plan.
-        status: `passed`, `failed`, `known` for a failure that the baseline file has, `void` if the fault did not
-            happen, or `unjudged` if too little can be compared.
+        status: `passed`, `failed`, `once` for a failure that two further runs did not have, `known` for one that the
+            baseline file has, `void` if the fault did not happen, or `unjudged` if too little can be compared.
         seconds: The duration of its runs.
         what: A text about the fault; for an `unjudged` result how much was compared; for a `void` one why its run
             ended early, if it did; empty for a `passed` one.
         complaints: The wrong effects, the most telling first.
-        runs: The number of runs.
-        failures: The number of failed runs.
+        runs: The number of runs in which the fault happened.
+        failures: The number of failed ones.
         file: The file for `--replay`; empty if the plan did not fail.
         log: The last lines that the operator printed in a failed run.
     """
@@ -60,7 +60,7 @@ class Result:
             return f"{self.plan}: not judged: {self.what} {took}"
         if self.status == "passed":
             return f"{self.plan}: passed {took}"
-        how = "failed as before" if self.status == "known" else "FAILED"
+        how = {"known": "failed as before", "once": "not confirmed: failed"}.get(self.status, "FAILED")
         return f"{self.plan}: {how} {self.failures} of {self.runs} {took}"
 
     @property
@@ -113,6 +113,16 @@ def keep(plan: Plan, trial: Trial) -> Path:
     return path
 
 
+def status_of(runs: int, failures: int) -> str:
+    """Return the status of a plan that failed in a run: `once` if its fault happened in others and had no wrong effect.
+
+    Args:
+        runs: The number of runs in which the fault happened.
+        failures: The number of failed ones, at least 1.
+    """
+    return "once" if failures == 1 < runs else "failed"
+
+
 def failed(
     plan: Plan, trial: Trial, what: str, complaints: Sequence[str], runs: int, failures: int, seconds: float
 ) -> Result:
@@ -123,14 +133,14 @@ def failed(
         trial: The failed run.
         what: A text about the fault.
         complaints: The wrong effects, the most telling first.
-        runs: The number of runs.
-        failures: The number of failed runs.
+        runs: The number of runs in which the fault happened.
+        failures: The number of failed ones.
         seconds: The duration of all runs.
     """
     lines = [line[:200] for line in trial.log.splitlines() if not line.startswith("# start ")]
     return Result(
         plan=plan,
-        status="failed",
+        status=status_of(runs, failures),
         seconds=seconds,
         what=what,
         complaints=complaints,
@@ -158,12 +168,13 @@ def planned(path: Path) -> Plan:
 def total(results: Iterable[Result]) -> str:
     """Return the last line of the report, with the number of results of each status."""
     counts = Counter(each.status for each in results)
-    once = sum(each.status == "failed" and each.failures < each.runs for each in results)
+    flaky = sum(each.status == "failed" and each.failures < each.runs for each in results)
     known = f", {counts['known']} failed as before" if counts["known"] else ""
-    flaky = f" ({once} of them not in each run)" if once else ""
+    not_in_each = f" ({flaky} of them not in each run)" if flaky else ""
+    once = f", {counts['once']} failed once and were not confirmed" if counts["once"] else ""
     unjudged = f", {counts['unjudged']} not judged" if counts["unjudged"] else ""
     void = f"{counts['void']} could not happen{unjudged}"
-    return f"{counts['failed']} plans failed{flaky}{known}, {counts['passed']} passed, {void}"
+    return f"{counts['failed']} plans failed{not_in_each}{once}{known}, {counts['passed']} passed, {void}"
 
 
 def to_mapping(results: Iterable[Result], left_out: int) -> dict[str, Any]:
@@ -187,7 +198,7 @@ def junit(results: Sequence[Result], story: str) -> bytes:
         name=story,
         tests=str(len(results)),
         failures=str(counts["failed"]),
-        skipped=str(counts["void"] + counts["known"] + counts["unjudged"]),
+        skipped=str(sum(counts[each] for each in ("void", "known", "once", "unjudged"))),
         time=f"{sum(each.seconds for each in results):.3f}",
     )
     for each in results:
@@ -198,10 +209,13 @@ def junit(results: Sequence[Result], story: str) -> bytes:
             shown = ElementTree.SubElement(case, "failure", message=_text(each.complaints[0]))
             shown.text = _text("\n".join(each.details))
         elif each.status != "passed":
-            why = {"void": "it could not happen", "known": "a known finding"}.get(
-                each.status, f"not judged: {each.what}"
-            )
-            ElementTree.SubElement(case, "skipped", message=why)
+            reasons = {
+                "void": "it could not happen",
+                "known": "a known finding",
+                "once": f"not confirmed: {next(iter(each.complaints), '')}",
+                "unjudged": f"not judged: {each.what}",
+            }
+            ElementTree.SubElement(case, "skipped", message=_text(reasons[each.status]))
     return bytes(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True))
 
 
