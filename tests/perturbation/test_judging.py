@@ -171,7 +171,8 @@ def test_a_run_of_which_too_little_can_be_compared_is_not_judged_unless_a_fault_
     assert not verdict.is_judged
     assert str(verdict.coverage) == "1 of 1 objects and 1 of 3 values are compared"
     assert baseline.not_compared == (
-        "not compared, as calm runs differ: pods default/web data.a, pods default/web data.b"
+        "not compared, as calm runs differ: pods default/web data.a, pods default/web data.b; "
+        "1 of 1 objects and 1 of 3 values are compared"
     )
     assert judge(baseline, a_run(rests=[Rest({})])).is_judged
 
@@ -190,8 +191,17 @@ def test_an_object_that_cannot_be_paired_is_named_once_and_not_judged() -> None:
 
     baseline = learn([ended(POD, lone), ended(POD)])
 
-    assert baseline.not_compared == "not compared, as calm runs differ: secrets default/*"
+    assert baseline.not_compared == (
+        "not compared, as calm runs differ: secrets default/*; 1 of 2 objects and 1 of 1 values are compared"
+    )
     assert judge(baseline, ended(POD, other)).complaints == []
+
+
+def test_how_much_is_compared_is_told_of_all_rests() -> None:
+    calm = [a_run(rests=[at(1, 1), at(number, 2), at(1, 3)]) for number in (1, 2)]
+
+    assert str(learn(calm).coverage) == "3 of 3 objects and 2 of 3 values are compared"
+    assert not learn(calm[:1]).not_compared
 
 
 def test_what_fails_in_the_end_is_told_unless_it_fails_in_the_calm_run_too() -> None:

@@ -100,6 +100,14 @@ def test_values_of_a_secret_are_not_told(calm: dict[str, Any], here: dict[str, A
     assert "b25l" not in str(found)
 
 
+def test_each_of_several_objects_with_a_generated_name_is_there() -> None:
+    one, two = (pod(uid, metadata={"name": f"web-{uid[:3]}", "generateName": "web-"}) for uid in (ONE, TWO))
+
+    assert [str(each) for each in differences(simplified({"pods": [one, two]}), simplified({"pods": [one]}))] == [
+        "pods default/web-*: there in a calm run, absent here"
+    ]
+
+
 def test_objects_that_are_missing_or_too_many_differ() -> None:
     state = simplified({"pods": [pod()]})
     deleted = {Name("pods", "default/web"): [DELETED]}

@@ -76,6 +76,11 @@ class Baseline:
         return {each.step: number for number, each in enumerate(self.rests)}
 
     @property
+    def coverage(self) -> Coverage:
+        """The part of the state that is compared, summed over all judged rests."""
+        return sum((self.rests[number].coverage for number in self.judged.values()), Coverage())
+
+    @property
     def ignored(self) -> Values:
         """The values in which unperturbed runs differ at any rest."""
         return frozenset[tuple[Name, str]]().union(*(each.ignored for each in self.rests))
@@ -136,10 +141,11 @@ class Baseline:
 
     @property
     def not_compared(self) -> str:
-        """One line with the names and values that are not compared; empty if there are none."""
+        """One line with the names and values that are not compared, and how many are; empty if all are compared."""
         values = {each for number in self.judged.values() for each in self.rests[number].ignored}
         loose = [f"{resource} {f'{place}/' if place else ''}*" for resource, place in sorted(self.naming.loose)]
-        return not_compared(values, "calm runs differ", loose)
+        line = not_compared(values, "calm runs differ", loose)
+        return f"{line}; {self.coverage}" if line else ""
 
     def _differences(
         self, number: int, names: Mapping[Name, Name], state: State, more: Values = frozenset()

@@ -8,8 +8,18 @@ from xml.etree import ElementTree
 
 import pytest
 
-from controller_runtime.testing.perturbation.others.results import Result, junit, status_of, to_mapping, total
+from controller_runtime.testing.perturbation.others.results import (
+    Result,
+    had_its_fault,
+    junit,
+    status_of,
+    to_mapping,
+    total,
+    without_complaint,
+)
 from controller_runtime.testing.perturbation.plans import Crash, Restart
+from controller_runtime.testing.perturbation.record import Run
+from controller_runtime.testing.perturbation.verdict import Coverage, Verdict
 
 FAILED = Result(
     Crash(7, landed=True),
@@ -111,3 +121,40 @@ def test_a_failure_that_no_other_run_with_its_fault_shows_is_not_confirmed(
     runs: int, failures: int, status: str
 ) -> None:
     assert status_of(runs, failures) == status
+
+
+ENOUGH, TOO_LITTLE = Coverage(values=80, values_left=20), Coverage(values=79, values_left=21)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "has_happened", "status"),
+    [
+        (Verdict([], ENOUGH), True, "passed"),
+        (Verdict([], TOO_LITTLE), True, "unjudged"),
+        (Verdict(["a"], ENOUGH), True, None),
+        (Verdict(["a"], TOO_LITTLE), True, None),
+        (Verdict([], ENOUGH), False, "void"),
+        (Verdict(["a"], ENOUGH), False, "void"),
+    ],
+)
+def test_a_run_passes_only_if_its_fault_happened_and_enough_was_compared(
+    verdict: Verdict, has_happened: bool, status: str | None
+) -> None:
+    found = without_complaint(Restart(0), verdict, 1.0, has_happened, "why")
+
+    assert (found and found.status) == status
+
+
+@pytest.mark.parametrize(
+    ("failures", "fired", "has_begun", "is_effect"),
+    [
+        ([], True, True, True),
+        ([], False, True, False),
+        (["it cannot be done"], False, True, True),
+        (["it cannot be done"], False, False, False),
+    ],
+)
+def test_an_early_end_is_an_effect_of_a_fault_that_has_begun(
+    failures: list[str], fired: bool, has_begun: bool, is_effect: bool
+) -> None:
+    assert had_its_fault(Run(failures=failures), fired=fired, has_begun=has_begun) is is_effect

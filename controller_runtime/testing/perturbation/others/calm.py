@@ -119,8 +119,7 @@ def learn(host: Host, settings: Settings, say: Callable[[str], None], *, declare
     baseline.run.forbidden = sorted({right for run in runs for right in run.forbidden})
     if baseline.run.forbidden:
         say(f"calm: {refused(baseline.run.forbidden)}")
-    if baseline.not_compared:
-        say(f"calm: {baseline.not_compared}")
+    say(f"calm: {baseline.not_compared or baseline.coverage}")
     changes = sum(each.writer == MANAGER for each in baseline.run.landed)
     took = host.monotonic() - began
     say(f"calm: {changes} changes by {len(baseline.run.sent)} writes of the operator; {count} runs, {took:.0f} s")

@@ -16,7 +16,14 @@ from controller_runtime.testing.perturbation.calm_runs import CalmRuns
 from controller_runtime.testing.perturbation.judging import Baseline, judge
 from controller_runtime.testing.perturbation.others import sequences
 from controller_runtime.testing.perturbation.others.calm import Calm
-from controller_runtime.testing.perturbation.others.results import Result, as_known, failed, is_known
+from controller_runtime.testing.perturbation.others.results import (
+    Result,
+    as_known,
+    failed,
+    had_its_fault,
+    is_known,
+    without_complaint,
+)
 from controller_runtime.testing.perturbation.others.trial import Trial
 from controller_runtime.testing.perturbation.plans import Plan
 from controller_runtime.testing.perturbation.record import Run
@@ -34,20 +41,15 @@ class _Played(NamedTuple):
 
     @property
     def is_perturbed(self) -> bool:
-        """Whether the perturbation has happened, or was happening when the run ended; else its faults are not its."""
-        trial = self.trial
-        return trial.fired or bool(trial.run.failures and trial.is_perturbed)
+        """Whether the fault has happened, or was happening when the run ended; else it is not the cause of what is
+        wrong.
+        """
+        return had_its_fault(self.trial.run, fired=self.trial.fired, has_begun=self.trial.is_perturbed)
 
     @property
     def has_failed(self) -> bool:
         """Whether the perturbation had a wrong effect."""
         return self.is_perturbed and bool(self.verdict.complaints)
-
-
-def _without_complaint(plan: Plan, verdict: Verdict, seconds: float) -> Result:
-    if verdict.is_judged:
-        return Result(plan, "passed", seconds)
-    return Result(plan, "unjudged", seconds, str(verdict.coverage))
 
 
 class Player:
@@ -115,11 +117,9 @@ class Player:
             first = self._play(plan)
             if first.verdict.differed and first.is_perturbed:
                 self._say(f"{plan}: {not_compared(first.verdict.differed, 'this run differed before its fault')}")
-            if not first.is_perturbed:
-                why = next(iter(first.trial.run.failures), "")
-                self._note(Result(plan, "void", first.seconds, why), began)
-            elif not first.verdict.complaints:
-                self._note(_without_complaint(plan, first.verdict, first.seconds), began)
+            why = "" if first.is_perturbed else next(iter(first.trial.run.failures), "")
+            if (found := without_complaint(plan, first.verdict, first.seconds, first.is_perturbed, why)) is not None:
+                self._note(found, began)
             elif is_alone:
                 self._note(self._confirmed(plan, first), began)
             else:
@@ -158,8 +158,8 @@ class Player:
         runs, judge = self._judging(plan)
         self._make_sure(plan, first)
         verdict = judge(self._or_else(plan, runs.baseline), first.trial.run)
-        if not verdict.complaints:
-            return _without_complaint(plan, verdict, first.seconds)
+        if (excused := without_complaint(plan, verdict, first.seconds)) is not None:
+            return excused
         plan, first = self._smaller(plan, first)
         played = [first, self._play(plan)]
         if not played[-1].has_failed:

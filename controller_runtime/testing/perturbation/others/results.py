@@ -18,6 +18,8 @@ from controller_runtime.testing.perturbation.options import SCRIPTS
 from controller_runtime.testing.perturbation.others.trial import Trial
 from controller_runtime.testing.perturbation.others.triggers import Point, fields_of
 from controller_runtime.testing.perturbation.plans import Plan, from_json, to_json
+from controller_runtime.testing.perturbation.record import Run
+from controller_runtime.testing.perturbation.verdict import Verdict
 
 _SHOWN = 8
 _LINES = 8
@@ -71,6 +73,40 @@ class Result:
         lines += [f"  and {len(self.complaints) - _SHOWN} more"] if len(self.complaints) > _SHOWN else []
         lines += ["the operator printed last:", *(f"  {each}" for each in self.log)] if self.log else []
         return [*lines, f"remedy: {plan.remedy}", f"replay: --replay {self.file}"]
+
+
+def had_its_fault(run: Run, *, fired: bool, has_begun: bool) -> bool:
+    """Return whether what is wrong in a run may be the effect of its fault.
+
+    Args:
+        run: The run.
+        fired: True if the fault has happened.
+        has_begun: True if it has begun; then it may be the cause of a run's early end.
+    """
+    return fired or (has_begun and bool(run.failures))
+
+
+def without_complaint(
+    plan: Plan, verdict: Verdict, seconds: float, has_happened: bool = True, why: str = ""
+) -> Result | None:
+    """Return the result of a run of a plan, or None if it had wrong effects, which have to be confirmed.
+
+    Args:
+        plan: The plan.
+        verdict: The judgement of the run.
+        seconds: The duration of the run.
+        has_happened: False if the fault has not happened: nothing is said of the plan then.
+        why: The reason why it has not, if the run ended early.
+    """
+    if not has_happened:
+        return Result(plan, "void", seconds, why)
+    if verdict.complaints:
+        return None
+    return (
+        Result(plan, "passed", seconds)
+        if verdict.is_judged
+        else Result(plan, "unjudged", seconds, str(verdict.coverage))
+    )
 
 
 def file_of(plan: Plan, ending: str) -> Path:
