@@ -58,6 +58,13 @@ def test_an_object_must_not_be_created_more_often_than_in_the_calm_run() -> None
     assert judged(CALM, [created(1), created(2, writer=OTHER)]) == []
 
 
+def test_an_object_that_was_there_at_a_rest_was_not_made_in_vain() -> None:
+    assert judged(CALM, [created(1), deleted(2, phase=1), created(3, phase=1)]) == [
+        "pods default/web was deleted, and lives to the end of a calm run",
+        "pods default/web was created 2 times, and once in a calm run",
+    ]
+
+
 def test_an_object_that_garbage_collection_deletes_later_was_made_in_vain() -> None:
     assert judged(CALM, [created(1), created(2, CLAIM), deleted(3, CLAIM, OTHER, phase=0)]) == []
 
