@@ -187,7 +187,7 @@ class RecordedAttempt:
         bounds = self._bound()
         if len(self.lines) >= MOST_LINES:
             bounds.cut[LINES] += 1
-        elif bounds.has_room(STEP + len(text), LINES):
+        elif bounds.has_room(STEP + len(msgspec.json.encode(text.encode(errors="replace").decode())), LINES):
             self.lines = [*self.lines, (level, logger, text)]
 
     def count(self) -> None:

@@ -23,7 +23,8 @@ def uuid_of(chance: Random) -> str:
 class AttemptRandom(Random):
     """A random number generator that uses the running attempt's generator, or else the host's. Threads: any.
 
-    All methods of `random.Random` that draw numbers call `random` or `getrandbits`, which are overridden here.
+    All methods of `random.Random` that draw numbers call `random` or `getrandbits`, which are overridden here. So is
+    `gauss`, because it keeps a number for its next call, which may belong to another attempt.
     """
 
     def __init__(self, host: Host) -> None:
@@ -37,6 +38,10 @@ class AttemptRandom(Random):
     def getrandbits(self, k: int, /) -> int:
         """Return a random number of `k` bits."""
         return self._source.getrandbits(k)
+
+    def gauss(self, mu: float = 0.0, sigma: float = 1.0) -> float:
+        """Return a random number of a normal distribution with this mean and standard deviation."""
+        return self._source.gauss(mu, sigma)
 
     def seed(self, *args: object, **kwargs: object) -> None:
         """Do nothing: the host or the attempt sets the seed."""

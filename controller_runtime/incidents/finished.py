@@ -77,10 +77,12 @@ class Kept:
     def file(self) -> bytes | None:
         """Return the content of the incident's file: indented JSON, or compact JSON if indented it would be too long.
 
-        The result is never None.
+        None if it would be longer than `MOST_BYTES` even so, since no replay reads such a file.
         """
         found = without_tokens(compact(self.incident()))
-        return found if len(pretty := msgspec.json.format(found, indent=1)) >= MOST_BYTES else pretty + b"\n"
+        if len(pretty := msgspec.json.format(found, indent=1)) < MOST_BYTES:
+            return pretty + b"\n"
+        return found if len(found) <= MOST_BYTES else None
 
 
 class Finished(NamedTuple):

@@ -224,11 +224,6 @@ _any = msgspec.json.Decoder(Any)
 _encoder = msgspec.json.Encoder()
 
 
-def encode(incident: Incident) -> bytes:
-    """Return the content of an incident's file: JSON with a line for each value, so that files are easy to compare."""
-    return msgspec.json.format(_encoder.encode(incident), indent=1) + b"\n"
-
-
 def compact(incident: Incident) -> bytes:
     """Return an incident as compact JSON, for keeping it in memory."""
     return _encoder.encode(incident)

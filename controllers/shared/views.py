@@ -28,11 +28,22 @@ class PlaceView(msgspec.Struct, gc=False, frozen=True, rename="camel"):
     node_name: str | None = None
 
 
+class PhaseView(msgspec.Struct, gc=False, frozen=True):
+    """A pod's status, of which only the phase is read."""
+
+    phase: str | None = None
+
+
 class _Pod(msgspec.Struct, gc=False, frozen=True):
     spec: PlaceView | None = None
 
 
+class _PodWithPhase(msgspec.Struct, gc=False, frozen=True):
+    status: PhaseView | None = None
+
+
 _pod = msgspec.json.Decoder(_Pod)
+_pod_with_phase = msgspec.json.Decoder(_PodWithPhase)
 
 
 def node_of(pod: Cached | None) -> str:
@@ -42,3 +53,12 @@ def node_of(pod: Cached | None) -> str:
     except UNREADABLE:
         return ""
     return (spec.node_name if spec else None) or ""
+
+
+def phase_of(pod: Cached) -> str:
+    """Return the phase of a pod; empty if there is none, or the pod cannot be decoded."""
+    try:
+        status = _pod_with_phase.decode(pod.raw).status
+    except UNREADABLE:
+        return ""
+    return (status.phase if status else None) or ""

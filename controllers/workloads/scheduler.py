@@ -16,6 +16,8 @@ from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import Reconciler, Request, Result
 from controller_runtime.events.recorder import EventAPI
 from controller_runtime.manager.manager import Manager
+from controllers.shared.views import phase_of
+from controllers.workloads.pods import ENDED
 from controllers.workloads.scheduler_plan import SCHEDULER, Choice, Node, WaitingPod, choose
 
 NAME = SCHEDULER
@@ -59,9 +61,7 @@ class Scheduler(Reconciler):
         return Result()
 
     def waiting(self, delta: Delta) -> Iterable[Request]:
-        """Return the pods that wait for a node, since a change of a node or the deletion of a pod may free capacity for
-        them.
-        """
+        """Return the pods that wait for a node: a change of a node or the end of a pod may free capacity for them."""
         return [
             ObjectKey(each.metadata.name, each.metadata.namespace)
             for each in self._pods.list()
@@ -69,8 +69,8 @@ class Scheduler(Reconciler):
         ]
 
     def concerned(self, delta: Delta) -> Iterable[Request]:
-        """Return the pod that changed; if it was deleted, the waiting pods instead."""
-        if delta.new is None:
+        """Return the pod that changed; if it was deleted or has ended, the waiting pods instead."""
+        if delta.new is None or (phase_of(delta.new) in ENDED and delta.old and phase_of(delta.old) not in ENDED):
             return self.waiting(delta)
         return [delta.key]
 

@@ -19,6 +19,7 @@ from apimachinery.objects import ObjectMeta
 from apimachinery.quantities import parse_quantity
 from apimachinery.selectors import LabelSelector
 from controllers.taint_eviction.toleration import Taint, Toleration
+from controllers.workloads.pods import ENDED
 
 Requests = dict[str, Decimal]
 """Amounts by resource, such as 0.5 for `cpu`."""
@@ -59,7 +60,7 @@ class WaitingPod(msgspec.Struct, gc=False):
     @property
     def takes_room(self) -> bool:
         """Whether the pod uses capacity of its node: it has not ended."""
-        return self.status.phase not in ("Succeeded", "Failed")
+        return self.status.phase not in ENDED
 
     @property
     def requests(self) -> Requests:

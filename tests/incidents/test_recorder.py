@@ -8,6 +8,7 @@ import json
 import logging
 import os
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -138,6 +139,26 @@ def test_times_and_random_numbers_asked_of_the_managers_host_are_recorded() -> N
     assert isinstance(monotonic, Time)
     assert (now.at, monotonic.at) == (drawn[0].isoformat(), drawn[1])  # type: ignore[attr-defined]
     assert incident.seed
+
+
+def test_what_a_reconcile_draws_follows_from_its_seed_alone() -> None:
+    drawn: list[float] = []
+
+    def act(manager: Manager, request: Request) -> None:
+        drawn.append(manager.host.random.gauss())
+        manager.host.random.gauss(5.0, 2.0)  # two numbers are made at once
+        drawn.append(manager.host.random.gauss(5.0, 2.0))
+
+    with recorded(acting(act)) as recording:
+        recording.create("a")
+        recording.create("b")
+        seeds = [each.incident().seed for each in reversed(recording.recorder.all())]
+
+    expected = []
+    for seed in seeds:
+        chance = Random(seed)
+        expected += [chance.gauss(), [chance.gauss(5.0, 2.0) for _ in range(2)][1]]
+    assert drawn == expected
 
 
 def test_outside_of_a_reconcile_the_managers_host_is_the_one_given() -> None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import attrs
 
@@ -35,8 +35,8 @@ class Asked:
 
     Attributes:
         method: The HTTP method.
-        path: The path, without the query.
-        query: The query parameters; of a repeated one the first value with `HTTPXTransport`, otherwise the last.
+        path: The path, decoded and without the query.
+        query: The query parameters, also those with an empty value; of a repeated one the last value.
         headers: The headers, by name in lower case.
         body: The body; empty if there is none.
     """
@@ -194,7 +194,7 @@ class HTTPXTransport:
         await self.aclose()
 
     def _asked(self, request: Any, body: bytes) -> Asked:
-        return Asked(request.method, request.url.path, dict(request.url.params), dict(request.headers), body)
+        return Asked(request.method, request.url.path, _query(request.url.query.decode()), dict(request.headers), body)
 
     def _response(self, answer: Answer, request: Any) -> Any:
         return self._httpx.Response(answer.status, headers=answer.all_headers, content=answer.content, request=request)
@@ -235,7 +235,7 @@ class RequestsAdapter:
         body = request.body or b""
         content = body.encode() if isinstance(body, str) else body
         headers = {name.lower(): value for name, value in request.headers.items()}
-        asked = Asked(request.method, parts.path, dict(parse_qsl(parts.query)), headers, content)
+        asked = Asked(request.method, unquote(parts.path), _query(parts.query), headers, content)
         try:
             answer = (self._service.read if asked.method in SAFE else self._service.write)(asked)
         except Unconnected as error:
@@ -251,6 +251,10 @@ class RequestsAdapter:
 
     def close(self) -> None:
         """Do nothing: there are no connections."""
+
+
+def _query(text: str) -> dict[str, str]:
+    return dict(parse_qsl(text, keep_blank_values=True))
 
 
 def _pattern(shown: str) -> re.Pattern[str]:

@@ -79,6 +79,23 @@ def test_httpx_reaches_the_routes() -> None:
     assert service.state == {}
 
 
+def shown(state: dict[str, Any], asked: Asked) -> Answer:
+    return Answer(200, {"path": asked.path, "query": dict(asked.query)})
+
+
+QUERY = "http://topics/all of/a%C3%A9b?size=1&empty=&size=2&a=b%20c+d"
+SHOWN = {"path": "/all of/aéb", "query": {"size": "2", "empty": "", "a": "b c d"}}
+
+
+def test_a_route_is_given_the_same_path_and_query_by_httpx_and_requests() -> None:
+    service = HTTPService({"GET /all of/aéb": shown})
+    with httpx.Client(transport=HTTPXTransport(service)) as client:  # type: ignore[arg-type]
+        assert client.get(QUERY).json() == SHOWN
+    with requests.Session() as session:
+        session.mount("http://topics", RequestsAdapter(service))  # type: ignore[arg-type]
+        assert session.get(QUERY).json() == SHOWN
+
+
 def test_coroutines_reach_them_over_httpx() -> None:
     async def act() -> tuple[int, Any]:
         async with httpx.AsyncClient(transport=HTTPXTransport(HTTPService(ROUTES))) as client:  # type: ignore[arg-type]
