@@ -50,6 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--perturb-budget", type=float, default=60.0, metavar="SECONDS", help="for the plans of one test (60)"
     )
+    group.addoption("--perturb-list", action="store_true", help="show the plans of each test, and run none")
     group.addoption("--perturb-script", metavar="FILE", help="run the one plan of a failure's file again")
     group = parser.getgroup("rights of controllers")
     group.addoption(
@@ -93,7 +94,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         f"{EMBEDDED_CLUSTER}(**options): options of `EmbeddedCluster` for the fixtures `cluster` and `real_cluster`",
     )
-    if config.getoption(_PERTURB) is not None or config.getoption("--perturb-script") is not None:
+    if any(config.getoption(each) not in (None, False) for each in (_PERTURB, "--perturb-script", "--perturb-list")):
         _perturb(config)
 
 
@@ -115,7 +116,8 @@ def _perturb(config: pytest.Config) -> None:
         script = Script.read(folder, path) if path else None
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
-    options = Options(patterns, budget, folder, Path(path) if path else None, script)
+    lists = config.getoption("--perturb-list")
+    options = Options(patterns, budget, folder, Path(path) if path else None, script, lists)
     config.pluginmanager.register(PerturbPlugin(options), "controller_runtime.perturb")
 
 

@@ -128,3 +128,17 @@ def test_a_program_with_an_outside_is_perturbed_told_of_shrunk_and_replayed(
     again = run_printed(tmp_path, capsys, "--import-mode=importlib", found[1], "test_it.py::test_wrong")
     assert "Topics a: absent in a calm run, {'size': 1} here" in again.text
     assert "1 of 1 plans failed" in again.text
+
+
+def test_plans_are_listed_and_none_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "test_it.py").write_text(TEST, encoding="utf-8")
+
+    options = ("--perturb=outside", "--perturb-list", "test_it.py::test_wrong")
+    listed = run_printed(tmp_path, capsys, "--import-mode=importlib", *options)
+    assert listed.status == 0, listed.text
+    assert re.search(r"test_it.py::test_wrong: \d+ possible, 0 run", listed.text)
+    assert "\n  refused at call 2\n" in listed.text
+    assert "refused at call 2]" not in listed.text

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import sqlite3
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import attrs
 
 from controller_runtime.testing.outside.declaring import outside, reads
 from controller_runtime.testing.outside.proxy import fake_of
+from controller_runtime.testing.outside.sql_rows import RowsByKey, replace_rows, rows_of
 
 Rows = list[tuple[Any, ...]]
 
@@ -28,11 +29,13 @@ class Result:
         rows: The rows; empty for a statement without any.
         columns: The names of the columns; empty for a statement without rows.
         changed: The number of changed rows, which may be 0; -1 for a statement of another kind, such as a query.
+        last_row: The number that SQLite gave to the row that was last inserted; None if there is none.
     """
 
     rows: Rows
     columns: Sequence[str]
     changed: int
+    last_row: int | None = None
 
 
 @outside(refused=_died, timed_out=_died)
@@ -41,7 +44,7 @@ class Database:
 
     The calls that may fail are opening a connection, running a statement, and committing. A connection without an
     answer is dead: its uncommitted changes are rolled back, and further statements and commits raise
-    `sqlite3.OperationalError`.
+    `sqlite3.ProgrammingError`, as on a closed connection of `sqlite3`.
     When the program ends, all transactions are rolled back. A second transaction that writes while one is open is
     refused with `database is locked`.
 
@@ -56,26 +59,22 @@ class Database:
 
     def __init__(self, schema: str = "") -> None:
         self._schema = schema
+        self._functions: dict[str, tuple[int, Callable[..., Any], bool]] = {}
         self._writing: int | None = None
         self._opened = 0
         self._db = self._new()
-        self._committed = self._present()
+        self._committed = rows_of(self._db)
 
     @property
-    def state(self) -> dict[tuple[str, ...], dict[str, Any]]:
+    def state(self) -> RowsByKey:
         """The committed rows, each a dict by column, by table and values of the primary key."""
         return self._committed
 
     @state.setter
-    def state(self, rows: dict[tuple[str, ...], dict[str, Any]]) -> None:
+    def state(self, rows: RowsByKey) -> None:
         self._db, self._writing = self._new(), None
-        for table in self._tables():
-            self._db.execute(f'delete from "{table}"')
-        for (table, *_), row in rows.items():
-            names = ", ".join(f'"{each}"' for each in row)
-            marks = ", ".join("?" for _ in row)
-            self._db.execute(f'insert into "{table}" ({names}) values ({marks})', [*row.values()])
-        self._committed = self._present()
+        replace_rows(self._db, rows)
+        self._committed = rows_of(self._db)
 
     def open(self) -> int:
         """Open a connection and return its number, by which the other methods know it."""
@@ -108,7 +107,7 @@ class Database:
         """Commit the transaction of a connection, if it has one."""
         if self._writing == connection:
             self._db.execute("commit")
-            self._writing, self._committed = None, self._present()
+            self._writing, self._committed = None, rows_of(self._db)
 
     def give_up(self, connection: int) -> None:
         """Roll back the transaction of a connection, if it has one."""
@@ -121,25 +120,18 @@ class Database:
         if self._writing is not None:
             self.give_up(self._writing)
 
+    def define(self, name: str, arguments: int, function: Callable[..., Any], deterministic: bool) -> None:
+        """Make a Python function callable in SQL for all connections."""
+        self._functions[name] = arguments, function, deterministic
+        self._db.create_function(name, arguments, function, deterministic=deterministic)
+
     def _new(self) -> sqlite3.Connection:
         db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         weakref.finalize(self, db.close)  # Python warns of a database that is collected while it is open
+        for name, (arguments, function, deterministic) in self._functions.items():
+            db.create_function(name, arguments, function, deterministic=deterministic)
         db.executescript(self._schema)
         return db
-
-    def _tables(self) -> list[str]:
-        found = self._db.execute("select name from sqlite_master where type = 'table' and name not like 'sqlite_%'")
-        return sorted(name for (name,) in found)
-
-    def _present(self) -> dict[tuple[str, ...], dict[str, Any]]:
-        rows: dict[tuple[str, ...], dict[str, Any]] = {}
-        for table in self._tables():
-            info = self._db.execute(f'pragma table_info("{table}")').fetchall()
-            keys = [name for _, name, _, _, _, in_key in info if in_key]
-            for number, values in enumerate(self._db.execute(f'select * from "{table}"').fetchall()):
-                row = dict(zip([name for _, name, *_ in info], values, strict=True))
-                rows[table, *([str(row[each]) for each in keys] or [str(number)])] = row
-        return rows
 
 
 class Connection:
@@ -163,6 +155,12 @@ class Connection:
         """Return a new cursor of this connection."""
         return Cursor(self)
 
+    def create_function(
+        self, name: str, arguments: int, function: Callable[..., Any], *, deterministic: bool = False
+    ) -> None:
+        """Make a Python function callable in SQL, as a connection of `sqlite3` does, but for all connections."""
+        fake_of(self._database).define(name, arguments, function, deterministic)
+
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Cursor:
         """Run a statement with `values` for its placeholders, and return the new cursor.
 
@@ -176,7 +174,8 @@ class Connection:
 
         Raises:
             sqlite3.OperationalError: There is no answer, so that the changes may be committed or not; the connection is
-                dead from now on, or was before.
+                dead from now on.
+            sqlite3.ProgrammingError: The connection is dead or closed.
         """
         self.call("commit")
 
@@ -207,7 +206,7 @@ class Connection:
                 the connection is dead from now on.
         """
         if self._is_dead:
-            raise sqlite3.OperationalError("the connection is closed")
+            raise sqlite3.ProgrammingError("Cannot operate on a closed database.")  # by this text a pool knows it
         try:
             return getattr(self._database, name)(self._number, *values)
         except sqlite3.OperationalError as error:
@@ -225,6 +224,7 @@ class Cursor:
 
     Attributes:
         rowcount: The number of rows that the last statement changed; -1 for a statement of another kind.
+        lastrowid: The number of the row that was inserted last; None if there is none.
         description: The columns of the last statement, in the form of the DB-API; None if it had none.
 
     Threads: one.
@@ -234,6 +234,7 @@ class Cursor:
         self._connection = connection
         self._rows: Rows = []
         self.rowcount = -1
+        self.lastrowid: int | None = None
         self.description: list[tuple[Any, ...]] | None = None
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> Self:
@@ -244,13 +245,27 @@ class Cursor:
         """
         is_query = statement.lstrip().lower().startswith(("select", "with", "pragma"))
         result: Result = self._connection.call("query" if is_query else "run", statement, tuple(values))
-        self._rows, self.rowcount = list(result.rows), result.changed
+        self._rows, self.rowcount, self.lastrowid = list(result.rows), result.changed, result.last_row
         self.description = [(name, *[None] * 6) for name in result.columns] or None
+        return self
+
+    def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> Self:
+        """Run a statement that changes something once for each of `rows`, each a call, and return this cursor.
+
+        Raises:
+            sqlite3.Error: The statement is refused, the connection is dead, or there is no answer.
+        """
+        self.rowcount = sum(self.execute(statement, values).rowcount for values in rows)
         return self
 
     def fetchone(self) -> tuple[Any, ...] | None:
         """Return the next row; None if there is no more."""
         return self._rows.pop(0) if self._rows else None
+
+    def fetchmany(self, size: int = 1) -> Rows:
+        """Return up to `size` of the remaining rows."""
+        rows, self._rows = self._rows[:size], self._rows[size:]
+        return rows
 
     def fetchall(self) -> Rows:
         """Return all remaining rows."""
@@ -282,4 +297,4 @@ def connect(database: Database) -> Connection:
 
 def _result(cursor: sqlite3.Cursor) -> Result:
     columns = [name for name, *_ in cursor.description or ()]
-    return Result(cursor.fetchall() if columns else [], columns, cursor.rowcount)
+    return Result(cursor.fetchall() if columns else [], columns, cursor.rowcount, cursor.lastrowid)

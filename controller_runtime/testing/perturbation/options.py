@@ -73,6 +73,7 @@ class Options:
         folder: The directory in which pytest was started.
         path: The file of the only plan to run; None for all plans.
         script: The content of that file; None for all plans.
+        lists: True if the plans are shown and not run.
     """
 
     patterns: Sequence[str]
@@ -80,3 +81,4 @@ class Options:
     folder: Path
     path: Path | None = None
     script: Script | None = None
+    lists: bool = False

@@ -77,7 +77,10 @@ class Runner:
         else:
             planned = plan(calm.run, self._options.patterns)
             self.summary.possible, self.summary.pruned = planned.possible, planned.pruned
-            self._perturb(made, planned.plans)
+            if self._options.lists:
+                self.summary.listed = [str(each) for each in planned.plans]
+            else:
+                self._perturb(made, planned.plans)
         self.summary.not_compared = made.baseline.not_compared
 
     def _calm_run(self, seed: int) -> Run | None:

@@ -25,6 +25,7 @@ class Summary:
         left: The number of plans that were left out by the budget.
         seconds: Real seconds for all runs.
         not_compared: One line about the values that were not compared; empty if all were.
+        listed: The texts of the plans, if they are shown and not run.
     """
 
     nodeid: str
@@ -38,15 +39,18 @@ class Summary:
     left: int = 0
     seconds: float = 0.0
     not_compared: str = ""
+    listed: Sequence[str] = ()
 
     @property
     def matters(self) -> bool:
         """True if the test should be shown: something failed, or was not tried or compared."""
-        return bool(self.refusal or self.failed or self.left or self.unjudged or self.not_compared)
+        return bool(self.refusal or self.failed or self.left or self.unjudged or self.not_compared or self.listed)
 
     def __str__(self) -> str:
         if self.refusal:
             return f"{self.nodeid}: not perturbed: {self.refusal}"
+        if self.listed:
+            return "\n  ".join([f"{self.nodeid}: {_counts(self)}", *self.listed])
         text = f"{self.nodeid}: {_result(self)} ({_counts(self)})"
         return f"{text}\n  {self.not_compared}" if self.not_compared else text
 

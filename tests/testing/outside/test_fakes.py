@@ -184,7 +184,7 @@ def test_one_transaction_writes_at_a_time() -> None:
     other.execute("insert into users values ('b', 'admin')")
     other.close()
     assert {name for _, name in database.state} == {"a"}
-    with pytest.raises(sqlite3.OperationalError, match="the connection is closed"):
+    with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
         other.commit()
 
 
@@ -211,6 +211,21 @@ class Dies(Database):
         raise sqlite3.OperationalError("server closed the connection unexpectedly: no answer")
 
 
+class DiesOnce(Dies):
+    """Gives no answer to its first commit."""
+
+    def __init__(self, schema: str) -> None:
+        super().__init__(schema)
+        self.has_died = False
+
+    def commit(self, connection: int) -> None:
+        if self.has_died:
+            Database.commit(self, connection)
+        else:
+            self.has_died = True
+            super().commit(connection)
+
+
 def test_a_connection_without_an_answer_is_dead() -> None:
     database = Dies(SCHEMA)
     connection = connect(database)
@@ -218,9 +233,45 @@ def test_a_connection_without_an_answer_is_dead() -> None:
 
     with pytest.raises(sqlite3.OperationalError, match="server closed"):
         connection.commit()
-    with pytest.raises(sqlite3.OperationalError, match="the connection is closed"):
+    with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
         connection.execute("select 1")
     assert {name for _, name in database.state} == {"a"}
+
+
+def test_sqlalchemy_goes_on_with_another_connection_after_one_without_an_answer() -> None:
+    sqlalchemy = pytest.importorskip("sqlalchemy")
+    database = DiesOnce(SCHEMA)
+    engine = sqlalchemy.create_engine("sqlite://", creator=lambda: connect(database), pool_pre_ping=True)
+    users = sqlalchemy.Table("users", sqlalchemy.MetaData(), autoload_with=engine)
+
+    def insert(name: str) -> None:
+        with engine.begin() as connection:
+            connection.execute(users.insert(), [{"name": name, "role": "admin"}, {"name": f"{name}2", "role": "x"}])
+
+    with pytest.raises(sqlalchemy.exc.OperationalError, match="server closed"):
+        insert("a")
+    insert("b")
+    with engine.connect() as connection:
+        found = connection.execute(sqlalchemy.select(users.c.name).where(users.c.role.regexp_match("^a")))
+        assert found.scalars().all() == ["a", "b"]
+    assert {name for _, name in database.state} == {"a", "a2", "b", "b2"}
+
+
+def test_a_cursor_gives_the_number_of_the_last_row_and_some_of_the_rows() -> None:
+    database = Database("create table notes (id integer primary key, text text)")
+    with connect(database) as connection:
+        cursor = connection.cursor().executemany("insert into notes (text) values (?)", [("a",), ("b",), ("c",)])
+        assert (cursor.rowcount, cursor.lastrowid) == (3, 3)
+
+    found = connect(database).execute("select text from notes")
+    assert (found.fetchmany(2), found.fetchmany(2), found.fetchmany(2)) == ([("a",), ("b",)], [("c",)], [])
+
+
+def test_a_function_in_sql_is_there_after_the_state_was_put_back() -> None:
+    database = Database(SCHEMA)
+    connect(database).create_function("twice", 1, lambda value: value * 2)
+    database.state = {}
+    assert connect(database).execute("select twice(2)").fetchall() == [(4,)]
 
 
 def test_each_fault_has_a_course() -> None:
