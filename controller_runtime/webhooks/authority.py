@@ -200,4 +200,5 @@ def _pems(certificates: Iterable[x509.Certificate]) -> bytes:
 
 
 def _life(certificate: x509.Certificate) -> Life:
-    return Life(certificate.not_valid_before_utc + certificates.BACKDATED, certificate.not_valid_after_utc)
+    begins = certificate.not_valid_before_utc
+    return Life(begins + certificates.BACKDATED, certificate.not_valid_after_utc, begins)

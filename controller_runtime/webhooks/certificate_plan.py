@@ -34,10 +34,21 @@ check of 20 s, `SPREAD` and a further check.
 
 @attrs.frozen
 class Life:
-    """The validity of a certificate: when it was made, and when it expires."""
+    """The validity of a certificate.
+
+    Attributes:
+        made: When it was made, by the clock of the replica that made it.
+        expires: When it expires.
+        begins: From when on it is valid: before `made`, since clocks differ.
+    """
 
     made: datetime
     expires: datetime
+    begins: datetime = attrs.field(default=attrs.Factory(lambda life: life.made, takes_self=True))
+
+    def is_valid(self, now: datetime) -> bool:
+        """Return whether the certificate is valid now: it has begun, and has not expired."""
+        return self.begins <= now < self.expires
 
     @property
     def renewal(self) -> datetime:
@@ -109,12 +120,16 @@ def plan(
         return CertificatePlan(CertificateStep.CREATE, "there is none yet")
     if state.signer.expires <= now:
         return CertificatePlan(CertificateStep.CREATE, "the authority has expired")
+    if not state.signer.is_valid(now):
+        return CertificatePlan(CertificateStep.CREATE, "the authority is not valid yet: a clock was ahead, or is behind")
     if state.upcoming is None and state.signer.renewal <= now:
         return CertificatePlan(CertificateStep.INTRODUCE, "two thirds of the authority's life are over")
-    if state.upcoming is not None and trusted_for is not None and trusted_for >= SPREAD:
+    if state.upcoming is not None and state.upcoming.is_valid(now) and (trusted_for or 0.0) >= SPREAD:
         return CertificatePlan(CertificateStep.PROMOTE, "the next authority is trusted")
     if missing := set(names) - state.names:
         return CertificatePlan(CertificateStep.SIGN, f"the certificate is not for {', '.join(sorted(missing))}")
+    if state.leaf.begins > now:
+        return CertificatePlan(CertificateStep.SIGN, "the certificate is not valid yet: a clock was ahead, or is behind")
     # Near the end of its authority a new leaf would live no longer than the old one.
     if state.leaf.renewal <= now and min(now + LEAF_LIFE, state.signer.expires) > state.leaf.expires:
         return CertificatePlan(CertificateStep.SIGN, "two thirds of the certificate's life are over")

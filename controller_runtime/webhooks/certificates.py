@@ -102,7 +102,7 @@ class CertificateKeeper:
     name: str = "webhook-certificates"
     problem: str = attrs.field(default="the certificates are not made yet", init=False)
     _held: Certificates | None = attrs.field(default=None, init=False)
-    _trusted_since: float | None = attrs.field(default=None, init=False)
+    _trusted: tuple[bytes, float] | None = attrs.field(default=None, init=False)  # the bundle, and since when
     _absent: dict[str, float] = attrs.field(factory=dict, init=False)
     _missing: tuple[str, ...] = attrs.field(default=(), init=False)  # replaced as a whole, since any thread reads it
     _told: set[str] = attrs.field(factory=set, init=False)
@@ -166,7 +166,7 @@ class CertificateKeeper:
         distrusted = inject(self.client, found, self.place, certificates.bundle)
         for problem in [*self._long_absent(found), *found.unknown, *distrusted]:
             self._tell(problem)
-        if self._trusted_since is None and not (distrusted or found.unknown):  # looked at again before it counts
+        if self._trusted is None and not (distrusted or found.unknown):  # looked at again before it counts
             return _SOON
         self.problem = distrusted[0] if distrusted else ""
         usual = ABSENT_LOOK if found.absent else LOOK
@@ -209,12 +209,12 @@ class CertificateKeeper:
             trusts(target, obj, self.place, bundle) for target, obj in found.objects.items()
         )
         if not complete:
-            self._trusted_since = None
-        elif self._trusted_since is None:
-            self._trusted_since = self.host.monotonic()
+            self._trusted = None
+        elif self._trusted is None or self._trusted[0] != bundle:  # another replica may have written a new bundle
+            self._trusted = bundle, self.host.monotonic()
 
     def _trusted_for(self) -> float | None:
-        return None if self._trusted_since is None else self.host.monotonic() - self._trusted_since
+        return None if self._trusted is None else self.host.monotonic() - self._trusted[1]
 
     def _is_trusted(self, certificates: Certificates) -> bool:
         """Return whether API servers trust certificates at least as well as those that this replica presents.
@@ -224,7 +224,7 @@ class CertificateKeeper:
         held = self._held
         if held is None or certificates.signer.certificate in held.bundle:
             return True
-        return (self._trusted_for() or 0.0) >= SPREAD or held.state().leaf.expires <= self.host.now()
+        return (self._trusted_for() or 0.0) >= SPREAD or not held.state().leaf.is_valid(self.host.now())
 
     def _write(
         self,
@@ -240,7 +240,7 @@ class CertificateKeeper:
             self.client.create(SECRETS, {"metadata": metadata, "type": "kubernetes.io/tls", "data": data})
         else:
             self.client.update(SECRETS, {**secret, "data": data})
-        self._trusted_since = None
+        self._trusted = None
         log.info("certificates of webhooks written", secret=self.key, step=todo.step.value, why=todo.why)
 
     def _made(

@@ -80,6 +80,16 @@ FOUND = attrs.evolve(FRESH, trusted=(AUTHORITY, AUTHORITY), has_former=True)
             FOUND, 1, RETIREMENT - 1, CertificateStep.WAIT, id="a replica may present a certificate of a lost Secret"
         ),
         pytest.param(FOUND, 1, RETIREMENT, CertificateStep.RETIRE, id="no replica presents one"),
+        pytest.param(FRESH, -0.1, None, CertificateStep.CREATE, id="an authority that is not valid yet"),
+        pytest.param(
+            attrs.evolve(FRESH, signer=Life(day(1), day(300), begins=day(0))), 0.5, None, CertificateStep.WAIT, id="begun"
+        ),
+        pytest.param(
+            attrs.evolve(FRESH, leaf=leaf(2)), 1, None, CertificateStep.SIGN, id="a certificate that is not valid yet"
+        ),
+        pytest.param(
+            OVERLAPPING, 243.9, SPREAD, CertificateStep.WAIT, id="the next authority is trusted, and not valid yet"
+        ),
         pytest.param(
             attrs.evolve(OVERLAPPING, leaf=leaf(330)),
             360,

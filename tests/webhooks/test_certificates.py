@@ -6,7 +6,7 @@ from __future__ import annotations
 import base64
 
 import pytest
-from kit.webhooks.certifying import NAME, PLACE, SECRET, certified
+from kit.webhooks.certifying import DAY, NAME, PLACE, SECRET, certified, is_signed
 
 from controller_runtime import ObjectKey
 from controller_runtime.crd import DEFINITIONS
@@ -109,6 +109,57 @@ def test_a_secret_that_is_deleted_as_a_replica_starts_leaves_each_replica_truste
             assert old not in run.bundle()
             assert len(run.bundle()) == 1
             assert "former.crt" not in run.data()
+
+
+def test_the_next_authority_signs_once_the_server_has_had_it_for_a_while_whichever_replica_wrote_it() -> None:
+    with certified() as run:
+        run.install()
+        first = run.start("a")
+        run.settle(7)
+        second = run.start("b")  # it finds the new Secret and the new bundle at one look, and the old one until then
+        run.settle(70)
+        old = run.bundle()
+        for each in (first, second):
+            run.simulation.jump(each.host, 244 * DAY)
+        run.simulation.advance(45)
+        (new,) = (each for each in run.bundle() if each not in old)
+        assert not any(is_signed(each.presented[-1], new) for each in (first, second)), "45 s are less than SPREAD"
+        run.settle(60)
+
+        assert all(is_signed(each.presented[-1], new) for each in (first, second))
+
+
+def test_replicas_that_are_old_when_the_secret_is_lost_stay_trusted() -> None:
+    with certified() as run:
+        run.install()
+        replicas = [run.start("a")]
+        run.settle(7)
+        replicas.append(run.start("b"))
+        run.simulation.advance(400)  # the configurations have had the old bundle for longer than any deadline
+        (old,) = run.bundle()
+        run.user.delete(SECRETS, SECRET)
+        replicas.append(run.start("c"))
+        run.settle(120)
+
+        assert run.bundle()[1:] == [old]
+        assert len({each.presented[-1] for each in replicas}) == 1
+        run.simulation.advance(200)
+        assert old not in run.bundle()
+
+
+@pytest.mark.parametrize("ahead", [2 / 24, 30.0])
+def test_certificates_of_a_clock_that_was_ahead_are_made_again(ahead: float) -> None:
+    with certified() as run:
+        run.install()
+        wrong = run.start("wrong")
+        run.simulation.jump(wrong.host, ahead * DAY)
+        run.simulation.advance(5)
+        right = run.start("right")
+        run.simulation.advance(120)
+
+        assert right.presented[-1].not_valid_before_utc <= right.host.now()
+        assert wrong.presented[-1] == right.presented[-1], "they agree, since the wrong clock finds it valid, too"
+        assert len(right.presented) == 1
 
 
 def test_a_bundle_that_cannot_be_read_does_not_stay() -> None:
