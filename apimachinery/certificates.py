@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 import attrs
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
@@ -67,9 +68,12 @@ def loaded_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
     """Return the private key in a PEM text.
 
     Raises:
-        ValueError: The text is not a private key, or not of the type that this module creates.
+        ValueError: The text is not a private key, is encrypted, or is not of the type that this module creates.
     """
-    key = load_pem_private_key(pem, None)
+    try:
+        key = load_pem_private_key(pem, None)
+    except (TypeError, UnsupportedAlgorithm) as error:  # of an encrypted key, and of one that OpenSSL does not know
+        raise ValueError(f"a key cannot be read: {error}") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise ValueError("a key is not of the kind that this library makes")
     return key

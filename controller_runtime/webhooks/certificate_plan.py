@@ -121,7 +121,7 @@ def plan(
     if state.signer.expires <= now:
         return CertificatePlan(CertificateStep.CREATE, "the authority has expired")
     if not state.signer.is_valid(now):
-        return CertificatePlan(CertificateStep.CREATE, "the authority is not valid yet: a clock was ahead, or is behind")
+        return CertificatePlan(CertificateStep.CREATE, "the authority is not valid yet: a clock was wrong")
     if state.upcoming is None and state.signer.renewal <= now:
         return CertificatePlan(CertificateStep.INTRODUCE, "two thirds of the authority's life are over")
     if state.upcoming is not None and state.upcoming.is_valid(now) and (trusted_for or 0.0) >= SPREAD:
@@ -129,7 +129,7 @@ def plan(
     if missing := set(names) - state.names:
         return CertificatePlan(CertificateStep.SIGN, f"the certificate is not for {', '.join(sorted(missing))}")
     if state.leaf.begins > now:
-        return CertificatePlan(CertificateStep.SIGN, "the certificate is not valid yet: a clock was ahead, or is behind")
+        return CertificatePlan(CertificateStep.SIGN, "the certificate is not valid yet: a clock was wrong")
     # Near the end of its authority a new leaf would live no longer than the old one.
     if state.leaf.renewal <= now and min(now + LEAF_LIFE, state.signer.expires) > state.leaf.expires:
         return CertificatePlan(CertificateStep.SIGN, "two thirds of the certificate's life are over")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -20,11 +21,9 @@ from apimachinery.errors import (
     APIError,
     Conflict,
     ConnectionLost,
+    DecodeError,
     Forbidden,
-    Invalid,
     NotFound,
-    ServerError,
-    TooManyRequests,
 )
 from apimachinery.host import Host
 from apimachinery.log import get_logger
@@ -71,9 +70,16 @@ _SOON = 0.1  # seconds until the next look at what was just written
 def names_of(place: WebhookPlace) -> list[str]:
     """Return the names for a server certificate: those of a service in its cluster, or the host of a URL."""
     if place.url:
-        return [urlsplit(place.url).hostname or ""]
+        return [_host_of(place.url)]
     base = f"{place.name}.{place.namespace}"
     return [f"{base}.svc", f"{base}.svc.cluster.local", base, place.name]
+
+
+def _host_of(url: str) -> str:
+    host = urlsplit(url).hostname or ""
+    with contextlib.suppress(ValueError):  # an address as a certificate has it, since IPv6 has several forms of each
+        return str(ip_address(host))
+    return host
 
 
 @attrs.define(eq=False)
@@ -133,7 +139,7 @@ class CertificateKeeper:
             return _SOON
         except Forbidden as error:
             self._tell(f"the Secret {self.key} cannot be kept: {error}; apply roles.yaml of this program's manifests")
-        except (ConnectionLost, Invalid, ServerError, TooManyRequests, NotFound) as error:
+        except (APIError, ConnectionLost, DecodeError) as error:
             self._tell(f"the Secret {self.key} cannot be kept: {error}")
         return RETRY
 

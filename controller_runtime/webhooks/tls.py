@@ -18,6 +18,8 @@ log = get_logger(__name__)
 LOOK = 10.0
 """Seconds between two checks of the files of a certificate."""
 
+_NO_PASSWORD = ""  # an encrypted key is an error: without this OpenSSL asks the terminal, and the program waits
+
 
 def server_context(certificate: bytes, key: bytes, client_authority: Path | None = None) -> ssl.SSLContext:
     """Return a TLS context of a server, for TLS 1.2 and later, that presents a certificate.
@@ -52,14 +54,14 @@ def _load(context: ssl.SSLContext, pem: bytes) -> None:
         try:
             with open(descriptor, "wb", closefd=False) as file:
                 file.write(pem)
-            context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+            context.load_cert_chain(f"/proc/self/fd/{descriptor}", password=_NO_PASSWORD)
         finally:
             os.close(descriptor)
         return
     with tempfile.NamedTemporaryFile(prefix="controller-runtime-") as file:  # 0600
         file.write(pem)
         file.flush()
-        context.load_cert_chain(file.name)
+        context.load_cert_chain(file.name, password=_NO_PASSWORD)
 
 
 class PresentedCertificate:

@@ -82,7 +82,11 @@ FOUND = attrs.evolve(FRESH, trusted=(AUTHORITY, AUTHORITY), has_former=True)
         pytest.param(FOUND, 1, RETIREMENT, CertificateStep.RETIRE, id="no replica presents one"),
         pytest.param(FRESH, -0.1, None, CertificateStep.CREATE, id="an authority that is not valid yet"),
         pytest.param(
-            attrs.evolve(FRESH, signer=Life(day(1), day(300), begins=day(0))), 0.5, None, CertificateStep.WAIT, id="begun"
+            attrs.evolve(FRESH, signer=Life(day(1), day(300), begins=day(0))),
+            0.5,
+            None,
+            CertificateStep.WAIT,
+            id="begun",
         ),
         pytest.param(
             attrs.evolve(FRESH, leaf=leaf(2)), 1, None, CertificateStep.SIGN, id="a certificate that is not valid yet"

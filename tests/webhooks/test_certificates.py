@@ -6,9 +6,13 @@ from __future__ import annotations
 import base64
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 from kit.webhooks.certifying import DAY, NAME, PLACE, SECRET, certified, is_signed
 
-from controller_runtime import ObjectKey
+from apimachinery.http import HTTPRequest, HTTPResponse
+from controller_runtime import Client, ObjectKey
+from controller_runtime.client.inprocess import InProcessTransport
+from controller_runtime.client.transport import Transport, TransportWrapper
 from controller_runtime.crd import DEFINITIONS
 from controller_runtime.webhooks.certificates import SECRETS, names_of
 from controller_runtime.webhooks.configurations import WebhookPlace
@@ -190,6 +194,64 @@ def test_a_secret_that_cannot_be_written_is_told_once_and_tried_again(caplog: py
         assert "immutable" in replica.keeper.problem
         run.user.delete(SECRETS, SECRET)
         run.settle(10)
+
+        assert len(replica.presented) == 1
+
+
+def test_a_secret_with_an_encrypted_key_is_made_again() -> None:
+    with certified() as run:
+        run.install()
+        replica = run.start("a")
+        run.simulation.advance(5)
+        text = base64.b64encode(_encrypted(base64.b64decode(run.data()["signer.key"]))).decode()
+        run.user.patch(SECRETS, SECRET, {"data": {"signer.key": text}})
+        run.simulation.advance(100)
+
+        assert len(replica.presented) == 2
+        assert replica.keeper.problem == ""
+
+
+def _encrypted(key: bytes) -> bytes:
+    loaded = serialization.load_pem_private_key(key, None)
+    encryption = serialization.BestAvailableEncryption(b"a password")
+    return loaded.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption)
+
+
+class Answering(TransportWrapper):
+    """Answers each request with one status and body."""
+
+    def __init__(self, inner: Transport, answer: HTTPResponse) -> None:
+        super().__init__(inner)
+        self._answer = answer
+
+    def request(self, request: HTTPRequest, deadline: float) -> HTTPResponse:
+        return self._answer
+
+
+@pytest.mark.parametrize(("status", "body"), [(401, b""), (400, b""), (200, b"no JSON")])
+def test_no_answer_of_the_server_ends_a_replica(status: int, body: bytes) -> None:
+    with certified() as run:
+        run.install()
+        replica = run.start("a")
+        client = replica.keeper.client
+        inner = InProcessTransport(replica.host, run.server)
+        replica.keeper.client = Client(replica.host, Answering(inner, HTTPResponse(status, {}, body)))
+        run.simulation.advance(5)
+        assert "the Secret default/hooks-certificates cannot be kept: " in replica.keeper.problem
+        replica.keeper.client = client
+        run.simulation.advance(5)
+
+        assert replica.keeper.problem == ""
+        assert len(replica.presented) == 1
+
+
+def test_an_address_in_another_form_is_the_address_of_its_certificate() -> None:
+    place = WebhookPlace(name="hooks", namespace="default", url="https://[0:0:0:0:0:0:0:1]:9443")
+    with certified() as run:
+        run.place = place
+        run.install()
+        replica = run.start("a")
+        run.simulation.advance(10)
 
         assert len(replica.presented) == 1
 

@@ -12,6 +12,7 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 from kit.crd.cabins import Cabin, CabinV1Alpha1
 from kit.crd.conversions import cabins
 from kit.webhooks.serving_webhooks import (
@@ -44,7 +45,7 @@ from controller_runtime.serving.threads import AnswerThreads
 from controller_runtime.webhooks import Checks, Converts, WebhookServing
 from controller_runtime.webhooks.authority import created, new_leaf
 from controller_runtime.webhooks.certificates import SECRETS
-from controller_runtime.webhooks.tls import CertificateFiles, PresentedCertificate
+from controller_runtime.webhooks.tls import CertificateFiles, PresentedCertificate, server_context
 from embedded_apiserver.server import APIServer
 
 
@@ -139,6 +140,16 @@ def test_files_are_read_again_when_they_change_and_a_pair_that_does_not_fit_is_l
 
     assert files.problem == ""
     assert presented.context() is not context
+
+
+def test_an_encrypted_key_is_an_error_and_no_question_at_the_terminal() -> None:
+    leaf = created(NOW, ["one.example"]).leaf
+    encryption = serialization.BestAvailableEncryption(b"a password")
+    form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    key = serialization.load_pem_private_key(leaf.key, None).private_bytes(*form, encryption)
+
+    with pytest.raises(ssl.SSLError):  # without a terminal the question fails with an OSError
+        server_context(leaf.certificate, key)
 
 
 def on_a_server(server: APIServer) -> Manager:
