@@ -35,7 +35,6 @@ from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.metrics import Metrics
 from controller_runtime.program import cli_init, cli_run, command, program, signals
 from controller_runtime.rights import granted_by, read
-from controller_runtime.serving import front, prompt, reader
 from controller_runtime.testing import EmbeddedCluster
 from controller_runtime.webhooks import Checks
 from controllers.command import run
@@ -86,7 +85,7 @@ def rows_of(text: str, heading: str) -> list[list[str]]:
         pytest.param(TESTING, 10, id="testing"),
         pytest.param(EMBEDDED_SERVER, 1, id="the embedded server"),
         pytest.param(INFORMERS, 13, id="informers"),
-        pytest.param(PERTURBATION, 3, id="perturbation"),
+        pytest.param(PERTURBATION, 2, id="perturbation"),
         pytest.param(WORKLOADS, 2, id="workloads"),
         pytest.param(ASYNCIO, 3, id="asyncio"),
         pytest.param(OUTSIDE, 3, id="an outside service"),
@@ -176,19 +175,6 @@ def test_the_bounds_that_the_client_guide_names_are_those_of_the_code(said: str)
 @pytest.mark.parametrize(
     "said",
     [
-        f"{Patience().lists.objects:,} objects",
-        f"{Patience().lists.size >> 30} GiB",
-        f"{Patience().lists.empty_pages:,} empty pages in a row",
-        f"asked for {1000 / Patience().lists.short_pages:.0f} ms later",
-    ],
-)
-def test_the_bounds_of_lists_that_the_guide_names_are_those_of_the_code(said: str) -> None:
-    assert said in " ".join(INFORMERS.split())
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
         f"gives no sign for {loop_watchdog.LOOP_BLOCKED_AFTER:.0f} s",
         f"After {async_workers.CANCELLATION_IGNORED_AFTER:.0f} s a warning",
         f"a {'tenth' if LINGER == 0.1 else LINGER} of a second after the last request",
@@ -233,11 +219,6 @@ def test_the_probes_are_those_that_are_answered(cluster: EmbeddedCluster) -> Non
     [
         f"more than {problems.STUCK_AFTER:.0f} s",
         f"heard nothing from the server for {Patience().overdue:.0f} s",
-        f"{front.MOST_SILENT} connections at a time",
-        f"in its first {front.GRACE:g} s",
-        f"{front.MOST_BEGUN} may have sent a part",
-        f"{prompt.MOST_ANSWERS} slots",
-        f"must arrive within {reader.PATIENCE:.0f} s",
         f"has {run.GRACE:g} s to finish",
         f"on a cluster {program.CLUSTER_GRACE:g} s",
         f"again within {core_signals.REPEATED_WITHIN:g} s",

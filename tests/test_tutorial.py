@@ -21,11 +21,9 @@ from kit.processes.programs import clean_environment, client_of
 from kit.tutorial import blocks_of, commands_of, contents_of, merged, write
 
 from apimachinery.objects import ObjectKey, annotations_of
-from controller_runtime.api.builtin_resources import CONFIG_MAPS, DEPLOYMENTS
-from controller_runtime.election.config import LeaderElectionConfig
+from controller_runtime.api.builtin_resources import DEPLOYMENTS
 from controller_runtime.program.cli_run import run_command
-from controller_runtime.rights import Recorder, compared, granted_by
-from controller_runtime.testing import EmbeddedCluster, Simulation
+from controller_runtime.testing import EmbeddedCluster
 
 pytestmark = pytest.mark.ends
 
@@ -62,7 +60,7 @@ def test_each_step_shows_what_the_tutorial_says(tmp_path: Path) -> None:
             outcome = run_inline(tmp_path)
             assert shown == told(outcome), "\n".join(outcome.failures)
             runs += 1
-    assert runs == 7
+    assert runs == 6
 
 
 @pytest.mark.parametrize(
@@ -129,39 +127,14 @@ def test_the_commands_of_kubectl_show_what_the_tutorial_says(finished: Path, kub
             assert kubectl(*words).splitlines() == shown
 
 
-def documents_of(finished: Path, file: str) -> list[dict[str, Any]]:
-    return [*yaml.safe_load_all((finished / file).read_text(encoding="utf-8"))]
+def test_the_recorded_rights_and_the_made_manifests_are_accepted(finished: Path, cluster: EmbeddedCluster) -> None:
+    outcome = run_inline(finished, "--rbac-record", "rights.yaml")
+    assert not outcome.failures, "\n".join(outcome.failures)
+    (command,) = (words for words in map(str.split, TEXT.splitlines()) if "manifests" in words and words[0] == "python")
+    command = [sys.executable, *command[1 : command.index(">")]]
+    made = subprocess.run(command, cwd=finished, env=clean_environment(), stdout=subprocess.PIPE, check=True)
 
-
-def test_the_operator_asks_for_the_rights_that_its_manifest_grants(finished: Path, simulation: Simulation) -> None:
-    namespace: dict[str, Any] = {"__name__": "restarts"}
-    exec((finished / "restarts.py").read_text(encoding="utf-8"), namespace)
-    settings, web = documents_of(finished, "web.yaml")
-    election = LeaderElectionConfig(name="restarts", namespace="default")
-    recorder = Recorder()
-    with (
-        recorder.recording(),
-        EmbeddedCluster(simulation.host("operator"), leader_election=election) as cluster,
-    ):
-        cluster.user.create(DEPLOYMENTS, web)
-        cluster.run(namespace["setup"])
-        for number in range(3):  # a repeated event is a patch of the first one
-            simulation.advance(60.0)
-            cluster.user.patch(DEPLOYMENTS, WEB, {"metadata": {"labels": {"number": str(number)}}})
-        simulation.advance(3600.0)
-        cluster.user.create(CONFIG_MAPS, settings)
-        simulation.advance(60.0)
-        assert checksum_in(cluster.user.get(DEPLOYMENTS, WEB, dict))
-
-    granted = granted_by(documents_of(finished, "rights.yaml"))
-    differences = compared(recorder.take(), granted)
-    assert differences.missing == []
-    assert {(access.group, access.resource) for access in differences.unused} == {("", "events")}, "for EventAPI.CORE"
-
-
-def test_the_manifests_are_accepted(finished: Path, tmp_path: Path, cluster: EmbeddedCluster) -> None:
-    documents = [*documents_of(finished, "rights.yaml"), *documents_of(finished, "operator.yaml")]
-
+    documents = [*yaml.safe_load_all(made.stdout)]
     for document in documents:
         cluster.user.create(cluster.user.resource(document["kind"], document["apiVersion"]), document)
 
@@ -169,6 +142,8 @@ def test_the_manifests_are_accepted(finished: Path, tmp_path: Path, cluster: Emb
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     named = {word.partition("=")[0] for word in container["args"]}
     assert named <= {name for option in run_command.params for name in option.opts}
+    assert {"Namespace", "ServiceAccount"} <= {document["kind"] for document in documents}
+    assert (deployment["spec"]["replicas"], container["image"]) == (2, "registry.example.com/restarts:1")
 
 
 def test_definitions_replace_those_of_the_same_name() -> None:

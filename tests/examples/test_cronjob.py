@@ -13,7 +13,8 @@ from kit.crd.structure import structure
 from kubernetes.client import V1Job, V1JobTemplateSpec
 
 from apimachinery.models import model_of
-from controller_runtime import ObjectKey, ObjectMeta, annotations_of
+from controller_runtime import ObjectKey, ObjectMeta, annotations_of, timestamp
+from controller_runtime.conditions import condition
 from controller_runtime.crd import schema_of
 from controller_runtime.resources import EVENTS, JOBS
 from controller_runtime.testing import EmbeddedCluster, Fault, LostReply, Simulation
@@ -147,3 +148,54 @@ def test_a_template_that_makes_no_job_is_told_of_once_a_run(simulation: Simulati
     cluster.user.patch(CronJob, HELLO, {"spec": {"jobTemplate": {"spec": {"template": {"spec": POD}}}}})
     simulation.settle()
     assert runs_in(cluster) == ["00:02"]
+
+
+def end_job(cluster: EmbeddedCluster, run: str, how: str = "Complete") -> None:
+    (job,) = (each for each in cluster.user.list(JOBS, view=dict) if annotations_of(each)[SCHEDULED_AT][11:16] == run)
+    now = timestamp(cluster.host.now())
+    types = {"Complete": ["SuccessCriteriaMet", "Complete"], "Failed": ["FailureTarget", "Failed"]}[how]
+    status: dict[str, Any] = {"startTime": now, **({"completionTime": now} if how == "Complete" else {})}
+    status["conditions"] = [{"type": each, "status": "True", "lastTransitionTime": now} for each in types]
+    cluster.user.patch(JOBS, ObjectKey(job["metadata"]["name"], "default"), {"status": status}, subresource="status")
+
+
+@pytest.mark.parametrize(
+    ("how", "field", "limit", "left"),
+    [
+        ("Complete", "successfulJobsHistoryLimit", 2, ["00:02", "00:03"]),
+        ("Complete", "successfulJobsHistoryLimit", 0, []),
+        ("Failed", "failedJobsHistoryLimit", 1, ["00:03"]),
+    ],
+)
+def test_the_oldest_jobs_beyond_a_limit_are_deleted(
+    simulation: Simulation, cluster: EmbeddedCluster, how: str, field: str, limit: int, left: list[str]
+) -> None:
+    cluster.run(setup)
+    cluster.user.create(CronJob, a_cron_job(**{field: limit}))
+    for minute in (1, 2, 3):
+        simulation.advance(60.0)
+        end_job(cluster, f"00:0{minute}", how)
+
+    simulation.advance(50.0)  # no run is due, and none is started a second time
+
+    assert runs_in(cluster) == left
+    assert condition("Degraded", str(how == "Failed"))(cluster.user.get(CronJob, HELLO))
+
+
+def test_a_schedule_that_cannot_be_read_is_told_and_not_retried(
+    simulation: Simulation, cluster: EmbeddedCluster
+) -> None:
+    cluster.run(setup)
+    cluster.user.create(CronJob, a_cron_job(schedule="61 * * * *"))
+    simulation.advance(600.0)
+
+    assert condition("Degraded")(cluster.user.get(CronJob, HELLO))
+    assert condition("Available", "False")(cluster.user.get(CronJob, HELLO))
+    (event,) = cluster.user.list(EVENTS, view=dict)
+    assert (event["reason"], event["note"]) == ("InvalidSchedule", "'61 * * * *': Bad minute")
+    assert cluster.manager.controllers[0].reconciles < 5
+
+    cluster.user.patch(CronJob, HELLO, {"spec": {"schedule": "* * * * *"}})
+    simulation.settle()
+    assert runs_in(cluster) == ["00:10"]
+    assert condition("Degraded", "False")(cluster.user.get(CronJob, HELLO))
