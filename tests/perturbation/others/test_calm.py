@@ -1,46 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runs without a fault of an operator in any language: how many are made, and how long their rests are."""
+"""Calm runs of an operator are made with longer rests until they are alike: how unlike two are is a number."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import pytest
-from kit.perturbation.recorded_runs import POD, a_run
+from kit.perturbation.recorded_runs import CLAIM, POD, a_run
 
-from controller_runtime.testing.perturbation.others.calm import agreeing
-from controller_runtime.testing.perturbation.record import Rest, Run
+from controller_runtime.testing.perturbation.others.calm import unlike_parts
+from controller_runtime.testing.perturbation.record import Rest
 
-
-def run_with(values: Sequence[int]) -> Run:
-    return a_run(rests=[Rest({POD: [{"spec": dict(enumerate(values))}]})])
-
-
-EIGHT = [*range(8)]
+ONE: dict[str, Any] = {"spec": {"size": 1, "color": "red"}}
+OTHER: dict[str, Any] = {"spec": {"size": 2, "color": "blue"}}
 
 
 @pytest.mark.parametrize(
-    ("values", "count", "kept", "quiet"),
+    ("first", "second", "unlike"),
     [
-        ([EIGHT, EIGHT], 2, 2, 1.0),
-        ([EIGHT, EIGHT[::-1], EIGHT[::-1]], 3, 2, 2.0),
-        ([EIGHT, EIGHT[::-1], EIGHT], 3, 3, 1.0),  # they differ by themselves
-        ([EIGHT, EIGHT[::-1], [7, 6, 5, 4, 0, 0, 0, 0], [7, 6, 5, 4, 0, 0, 0, 1], [7, 6, 5, 4, 0, 0, 0, 1]], 4, 2, 4.0),
+        ([{POD: [ONE]}], [{POD: [ONE]}], 0),
+        ([{POD: [ONE]}], [{POD: [OTHER]}], 2),
+        ([{POD: [ONE], CLAIM: [{}]}], [{POD: [ONE]}], 2),  # the object, and its one value
+        ([{POD: [ONE]}], [{POD: [ONE]}, {POD: [ONE]}], 1),
     ],
 )
-def test_at_most_four_runs_are_made_until_two_agree_each_with_longer_rests(
-    values: list[list[int]], count: int, kept: int, quiet: float
+def test_two_runs_are_as_unlike_as_they_have_other_values_objects_and_rests(
+    first: list[Any], second: list[Any], unlike: int
 ) -> None:
-    runs, lengths, said = [run_with(each) for each in values], list[float](), list[str]()
-    further = iter(runs[2:])
+    runs = [a_run(rests=[Rest(state, step) for step, state in enumerate(states, 1)]) for states in (first, second)]
 
-    def make(seconds: float) -> Run:
-        lengths.append(seconds)
-        return next(further)
-
-    found, seconds, number = agreeing(runs[:2], 1.0, make, said.append)
-
-    assert (number, len(found), seconds) == (count, kept, quiet)
-    assert lengths == [2.0, 4.0, 8.0][: count - 2]
-    assert found == runs[count - kept : count]
-    assert len(said) == (quiet > 1) + (quiet > 2)
+    assert unlike_parts(*runs) == unlike

@@ -90,9 +90,10 @@ def test_a_change_is_missed_from_its_coming_to_the_next_one_and_the_watch_ends_t
 
     client.create(CONFIG_MAPS, OBJECT)
     assert len(watch.take()[0]) == 1
-    assert not changes.is_before_the_next_change()
+    assert (changes.has_begun, changes.is_before_the_next_change()) == (False, False)
 
     client.patch(CONFIG_MAPS, KEY, {"data": {"size": "2"}})
+    assert (changes.has_begun, changes.holds) == (True, False)
     assert watch.take() == ([], False)
     assert (changes.holds, changes.is_before_the_next_change(), changes.fired) == (True, True, False)
 

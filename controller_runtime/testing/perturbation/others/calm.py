@@ -142,9 +142,9 @@ def agreeing(
         The runs to be compared with, the seconds for later runs, and the number of all runs.
     """
     count = len(runs)
-    while (differing := _differing(runs[-2], runs[-1])) and count < _RUNS:
+    while (differing := unlike_parts(runs[-2], runs[-1])) and count < _RUNS:
         runs, count = [*runs, make(2 * quiet)], count + 1
-        if _differing(runs[-2], runs[-1]) >= differing:
+        if unlike_parts(runs[-2], runs[-1]) >= differing:
             break  # they differ by themselves
         quiet, runs = 2 * quiet, runs[-2:]
         say(f"calm: runs differed, and less so with longer rests: --quiet is {quiet:g} now")
@@ -167,7 +167,7 @@ def _again(trial: Trial) -> Run | None:
     return None
 
 
-def _differing(first: Run, second: Run) -> int:
+def unlike_parts(first: Run, second: Run) -> int:
     """Return the number of objects and values in which two runs differ at any rest."""
     found = [each.coverage for each in learn_from([first, second]).rests]
     return sum(each.objects_left + each.values_left for each in found) + abs(len(first.rests) - len(second.rests))

@@ -99,6 +99,13 @@ class Changes:
         """True while a change is hidden from the operator."""
         return self._gate is not None and not self._gate.is_open and self._gate.holds
 
+    @property
+    def has_begun(self) -> bool:
+        """True once a change has come that is to be hidden, or an old state is shown: no operator can see it then,
+        though none may be watching.
+        """
+        return self.fired or (self._gate is not None and self._gate.version != _NEVER)
+
     def present(self) -> State:
         """Return the present state of the cluster and the outside services; do not modify it."""
         return {**self.states.present(), **self._outsides.present()}

@@ -47,6 +47,11 @@ class _Played(NamedTuple):
         return had_its_fault(self.trial.run, fired=self.trial.fired, has_begun=self.trial.is_perturbed)
 
     @property
+    def shows_chance(self) -> bool:
+        """Whether so much of the run differed before its fault that nothing can be said of the plan."""
+        return self.is_perturbed and bool(self.verdict.differed) and not self.verdict.is_judged
+
+    @property
     def has_failed(self) -> bool:
         """Whether the perturbation had a wrong effect."""
         return self.is_perturbed and bool(self.verdict.complaints)
@@ -115,6 +120,9 @@ class Player:
                     return
                 plan = self._waiting.pop(0)
             first = self._play(plan)
+            if first.shows_chance:
+                again = self._play(plan)
+                first = again._replace(seconds=first.seconds + again.seconds)
             if first.verdict.differed and first.is_perturbed:
                 self._say(f"{plan}: {not_compared(first.verdict.differed, 'this run differed before its fault')}")
             why = "" if first.is_perturbed else next(iter(first.trial.run.failures), "")

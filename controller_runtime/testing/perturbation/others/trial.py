@@ -241,7 +241,7 @@ class Trial:
     @property
     def _is_before_its_fault(self) -> bool:
         """True in a run with one fault until that begins; never in a sequence of states, which has none."""
-        has_begun = self.fired or self._between.fired or self._changes.fired or self._changes.holds
+        has_begun = self.fired or self._between.fired or self._changes.has_begun
         return self.trigger is not None and not has_begun
 
     def _note_before(self) -> None:
