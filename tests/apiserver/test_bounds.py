@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from embedded_apiserver.bounds import (
     values_in,
 )
 from embedded_apiserver.custom.work import MOST_CHECKS
-from embedded_apiserver.typed import jsonpatch
+from embedded_apiserver.typed import jsonpatch, yaml_reader
 
 APPLY = "application/apply-patch+yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -58,7 +59,7 @@ def test_a_text_that_does_not_end_is_looked_at_once() -> None:
     ("method", "path", "body", "media_type"),
     [
         pytest.param("POST", CONFIGS, b'{"x":[%b]}' % TOO_MANY, "application/json", id="json"),
-        pytest.param("POST", CONFIGS, b"{x: [%b, %b]}" % (TOO_MANY, TOO_MANY), "application/yaml", id="yaml"),
+        pytest.param("POST", CONFIGS, b"{x: [%b]}" % TOO_MANY, "application/yaml", id="yaml"),
         pytest.param(
             "POST",
             PODS,
@@ -82,6 +83,25 @@ def test_more_values_than_a_server_looks_at_are_refused(
 
     text = f"Request entity too large: limit is {MOST_VALUES} values"
     assert (status, refused["reason"], refused["message"]) == (413, "RequestEntityTooLarge", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        (b"{a: 1, b: 2, c: 3, d: 4}", True),
+        (b"{a: 1, b: 2, c: 3, d: 4, e: 5}", False),
+        (b"{a: [1, 2, 3]}", True),
+        (b"{a: [1, 2, 3, 4]}", False),
+        (b"{a: {b: 1}, c: {}}", True),
+        (b"[1, 2, 3, 4]", True),
+        (b"[1, 2, [], {}, 5]", False),
+    ],
+)
+def test_names_in_yaml_are_no_values(text: bytes, fits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml_reader, "MOST_VALUES", 4)
+
+    with nullcontext() if fits else pytest.raises(yaml_reader.TooManyValues):
+        yaml_reader.from_yaml(text)
 
 
 def test_many_values_deep_in_an_object_are_refused(ask: Asking) -> None:

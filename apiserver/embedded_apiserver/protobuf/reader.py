@@ -40,6 +40,7 @@ _OF_EVERY_GROUP = ("DeleteOptions",)
 _NO_ENVELOPE = f"provided data does not appear to be a protobuf message, expected prefix [{' '.join(map(str, MAGIC))}]"
 _EXACT = 2**53  # a double represents each whole number below it exactly
 _MOST_FIELDS = 2 * MOST_VALUES  # twice the limit for values, because Go also sends empty fields
+_64_BITS, _INT32 = (1 << 64) - 1, "int32"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Data = bytes | memoryview
@@ -141,8 +142,8 @@ class _Reader:
                 return _text(wire)
             case "boolean", _:
                 return bool(_number(wire))
-            case "integer", _:
-                return _number(wire)
+            case "integer", form:
+                return _integer(_number(wire), form)
             case "number", _:
                 return _double(_number(wire))
         return self.message(schema, schema.name, _bytes(wire))
@@ -166,7 +167,7 @@ class _Reader:
 
     def _elements(self, schema: Schema, wire: Wire) -> list[Any]:
         if schema.type == "integer" and not isinstance(wire, int):  # packed
-            return [_signed(number) for number in self._varints(wire)]
+            return [_integer(_signed(number), schema.format) for number in self._varints(wire)]
         return [self._value(schema, wire)]
 
     def _entry(self, parent: Schema, schema: Schema, data: Data) -> tuple[str, Any]:
@@ -196,7 +197,7 @@ class _Reader:
 
     def _int_or_string(self, data: Data) -> int | str:
         fields = self._last(data)
-        return _text(fields.get(3, b"")) if fields.get(1) else _number(fields.get(2, 0))
+        return _text(fields.get(3, b"")) if fields.get(1) else _integer(_number(fields.get(2, 0)), _INT32)
 
     def _raw_json(self, data: Data) -> Any:
         text = bytes(_bytes(self._last(data).get(1, b"")))
@@ -261,14 +262,17 @@ def _double(bits: int) -> int | float:
 
 
 def _varint(data: Data, at: int) -> tuple[int, int]:
-    """Return the number that is encoded at `at` in groups of seven bits, and the offset of its end."""
+    """Return the number that is encoded at `at` in groups of seven bits, and the offset of its end.
+
+    Of more than 64 bits the lowest 64 count, as in Go.
+    """
     number = shift = 0
     while True:
         byte = data[at]
         at += 1
         number |= (byte & 127) << shift
         if byte < 128:
-            return number, at
+            return number & _64_BITS, at
         shift += 7
         if shift > 63:
             raise ValueError("a number is too long")
@@ -276,6 +280,11 @@ def _varint(data: Data, at: int) -> tuple[int, int]:
 
 def _signed(number: int) -> int:
     return number - (1 << 64) if number >= 1 << 63 else number
+
+
+def _integer(number: int, form: str) -> int:
+    """Return a number as its field holds it: of one with 32 bits the lowest 32 count, as in Go."""
+    return (number + (1 << 31)) % (1 << 32) - (1 << 31) if form == _INT32 else number
 
 
 def _number(wire: Wire) -> int:

@@ -141,14 +141,6 @@ def _secret(value: Object, before: Object) -> Object:
     return {**rest, "data": {**part(value, "data"), **encoded}}
 
 
-def _definition(value: Object, before: Object) -> Object:
-    names = part(value, "names")
-    kind = names.get("kind", "")
-    missing = {"singular": kind.lower(), "listKind": f"{kind}List"} if kind else {}
-    made = filled(names, missing)
-    return value if made is names else {**value, "names": made}
-
-
 def _behavior(value: Object, before: Object) -> Object:
     """Fill in what a direction of scaling lacks; each direction has its own defaults."""
     missing = {
@@ -197,7 +189,6 @@ def _subject(value: Object, before: Object) -> Object:
 
 
 TYPE_DEFAULTS: Mapping[str, TypeDefault] = {
-    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionSpec": _definition,
     **POD_TYPES,
     f"{_APPS}DaemonSet": _daemon_set,
     f"{_APPS}DaemonSetUpdateStrategy": _rolling(f"{_APPS}RollingUpdateDaemonSet"),

@@ -21,7 +21,6 @@ _PARSER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # The deepest nesting. Later stages walk documents recursively, and Python's stack is limited.
 _DEEPEST = 200
 _DIGITS = 19  # a number with fewer digits is in range
-_MOST_NODES = 2 * MOST_VALUES  # a field has two nodes, its name and its value
 _TAG = "tag:yaml.org,2002:"
 _NO_TAG = (None, "!", f"{_TAG}str", f"{_TAG}map", f"{_TAG}seq")
 
@@ -39,12 +38,13 @@ def from_yaml(text: bytes) -> Any:
         yaml.YAMLError: The text is not YAML, or it has a second document, a repeated name, an alias, a tag other than
             those of texts, lists and maps, too deep nesting, or a value that JSON does not have.
         ValueError: A number is too long.
-        TooManyValues: The text has more than twice `MOST_VALUES` nodes; a field has two, its name and its value.
+        TooManyValues: The text has more than `MOST_VALUES` values.
     """
     outermost, scalars = _Sequence(), _Scalars()
     opened: list[_Sequence | _Mapping] = [outermost]
-    nodes = 0
+    values = -1  # the document itself is none of its values
     for event in yaml.parse(text, Loader=_PARSER):
+        values += isinstance(event, yaml.NodeEvent) and not opened[-1].awaits_name
         match event:
             case yaml.AliasEvent():
                 raise yaml.YAMLError("aliases are not accepted")
@@ -57,8 +57,7 @@ def from_yaml(text: bytes) -> Any:
             case yaml.CollectionEndEvent():
                 whole = opened.pop().content
                 opened[-1].put(whole)
-        nodes += isinstance(event, yaml.NodeEvent)
-        if nodes > _MOST_NODES:
+        if values > MOST_VALUES:
             raise TooManyValues
         if len(opened) > _DEEPEST:
             raise yaml.YAMLError("nested too deeply")
@@ -68,6 +67,8 @@ def from_yaml(text: bytes) -> Any:
 
 
 class _Sequence:
+    awaits_name = False
+
     def __init__(self) -> None:
         self.content: list[Any] = []
 
@@ -79,6 +80,11 @@ class _Mapping:
     def __init__(self) -> None:
         self.content: dict[str, Any] = {}
         self._name: str | None = None  # the name whose value comes next; None if a name comes next
+
+    @property
+    def awaits_name(self) -> bool:
+        """True if a name comes next, and not a value."""
+        return self._name is None
 
     def put(self, value: Any) -> None:
         if self._name is not None:

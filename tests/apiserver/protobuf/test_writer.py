@@ -122,6 +122,32 @@ def test_a_schema_of_a_definition_comes_back(words: dict[str, Any]) -> None:
     assert decode(DEFINITION, encode(DEFINITION, words)) == words
 
 
+_TOO_LONG = b"\xff" * 9
+
+
+# As a server of 1.36 answered.
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        pytest.param(_TOO_LONG + b"\x01", -1, id="64 bits"),
+        pytest.param(_TOO_LONG + b"\x03", -1, id="65 bits"),
+        pytest.param(_TOO_LONG + b"\x7f", -1, id="70 bits"),
+        pytest.param(varint(2**32 + 5), 5, id="33 bits"),
+        pytest.param(varint(2**31), -(2**31), id="32 bits"),
+        pytest.param(varint(2**32 - 5), -5, id="a negative number in 32 bits"),
+    ],
+)
+def test_of_a_number_that_is_too_long_for_its_field_the_lowest_bits_count(sent: bytes, read: int) -> None:
+    assert decode(f"{LEASES}LeaseSpec", b"\x10" + sent) == {"leaseDurationSeconds": read}
+
+
+def test_more_than_64_bits_are_cut_before_a_field_reads_them_and_a_number_of_eleven_bytes_is_refused() -> None:
+    assert decode(f"{CORE}ConfigMap", b"\x20" + b"\x80" * 9 + b"\x02") == {"immutable": False}
+    decode(DEFINITION, varint(9 << 3) + _TOO_LONG + b"\x7f")  # maximum, a double
+    with pytest.raises(ValueError, match="a number is too long"):
+        decode(f"{LEASES}LeaseSpec", b"\x10" + _TOO_LONG + b"\xff\x01")
+
+
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_all_numbers_of_64_bits_come_back(number: int) -> None:
     assert decode(f"{CORE}Toleration", field(5, number)) == {"tolerationSeconds": number}

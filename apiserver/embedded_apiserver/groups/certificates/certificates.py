@@ -5,16 +5,24 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from typing import TYPE_CHECKING
+
+from embedded_apiserver.quoting import quoted
 
 if TYPE_CHECKING:
     from cryptography.x509 import CertificateSigningRequest
 
 _BEGIN, _END = b"-----BEGIN CERTIFICATE REQUEST-----", b"-----END CERTIFICATE REQUEST-----"
-_CERTIFICATE_BEGIN, _CERTIFICATE_END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
+# The type of a block of PEM at its beginning, its headers and content, and the type at its end.
+_BLOCK = re.compile(
+    rb"^-----BEGIN ([^\n]*?)-----[ \t\r]*\n(.*?)^-----END ([^\n]*?)-----[ \t\r]*$", re.DOTALL | re.MULTILINE
+)
 _NO_REQUEST = "PEM block type must be CERTIFICATE REQUEST"
 _NO_STRUCTURE = "asn1: structure error: tags don't match"
 _NO_CERTIFICATE = "must contain at least one CERTIFICATE PEM block"
+_HEADERS = "no PEM block headers are permitted"
+_EMPTY = "found CERTIFICATE PEM block containing 0 certificates"
 _MALFORMED = "x509: malformed certificate"
 # The words of a real server about a signature that another key has made, by the kind of the key.
 _UNSIGNED = {
@@ -70,27 +78,38 @@ def _first(pem: bytes, begin: bytes, end: bytes) -> bytes:
     start, stop = pem.find(begin), pem.find(end)
     if start < 0 or stop < start:
         return b""
+    return _decoded(b"".join(pem[start + len(begin) : stop].split())) or b""
+
+
+def _decoded(text: bytes) -> bytes | None:
     try:
-        return base64.b64decode(b"".join(pem[start + len(begin) : stop].split()), validate=True)
+        return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        return b""
+        return None
 
 
 def certificate_problem(encoded: str) -> str:
     """Return the error of PEM certificates, in base64; empty if there is at least one, and none is malformed.
 
-    A block whose content is not base64 does not count.
+    A block whose content is not base64, or whose end has another type, does not count, as in Go.
     """
     from cryptography import x509
 
-    rest, found = base64.b64decode(encoded), 0
-    while (der := _first(rest, _CERTIFICATE_BEGIN, _CERTIFICATE_END)) or _CERTIFICATE_BEGIN in rest:
-        rest = rest.partition(_CERTIFICATE_END)[2]
-        if not der:
+    found = 0
+    for begun, content, ended in _BLOCK.findall(base64.b64decode(encoded)):
+        has_headers = b":" in content.partition(b"\n")[0]
+        der = _decoded(b"" if has_headers else b"".join(content.split()))
+        if der is None or begun != ended:
             continue
-        found += 1
+        if begun != b"CERTIFICATE":
+            return f"only CERTIFICATE PEM blocks are allowed, found {quoted(begun.decode(errors='replace'))}"
+        if has_headers:
+            return _HEADERS
+        if not der:
+            return _EMPTY
         try:
             x509.load_der_x509_certificate(der)
         except ValueError:
             return _MALFORMED
+        found += 1
     return "" if found else _NO_CERTIFICATE

@@ -71,7 +71,10 @@ def full_name(name: str, field: str) -> Iterator[Cause]:
 
 
 def qualified_name(name: str, field: str) -> Iterator[Cause]:
-    """Return the validation errors of an attribute name: an identifier, with or without a domain."""
+    """Return the validation errors of an attribute name: an identifier, with or without a domain.
+
+    There are none for a name with two or more slashes, because a real server accepts each.
+    """
     parts = name.split("/")
     if len(parts) == 1:
         yield from _identifier(name, field)

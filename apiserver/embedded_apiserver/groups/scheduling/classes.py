@@ -42,7 +42,7 @@ def _system_problem(name: str, value: int, *, is_default: bool) -> str:
 
 
 def priority_class_change(old: Object, new: Object) -> Iterator[Cause]:
-    """Return the validation errors of an update of a PriorityClass: its value must not change."""
+    """Return the validation errors of an update of a PriorityClass: neither value nor `preemptionPolicy` may change."""
     if old.get("value", 0) != new.get("value", 0):
         yield forbidden("value", "may not be changed in an update.")
     if old.get("preemptionPolicy") != new.get("preemptionPolicy"):
