@@ -258,6 +258,29 @@ def test_a_crash_ends_every_coroutine_where_it_waits(seed: int, caplog: pytest.L
     assert caplog.records == []
 
 
+def crash_from_within() -> None:
+    with Simulation() as sim:
+        host = sim.host("r0")
+
+        async def crash() -> None:
+            sim.crash(host)
+
+        async def main() -> None:
+            task = asyncio.create_task(crash())
+            await asyncio.sleep(3)
+            await task
+
+        run(host, main)
+        sim.settle()
+
+
+def test_a_coroutine_that_ends_its_own_host_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """As a call does that is the last one of its program; asyncio would report that nothing retrieved the error."""
+    crash_from_within()
+    gc.collect()
+    assert caplog.records == []
+
+
 def test_a_host_that_crashes_before_its_loop_has_run_leaves_nothing_to_close() -> None:
     """A loop of asyncio's own would warn when it is collected, which fails whatever test runs then."""
     with Simulation() as sim:

@@ -22,7 +22,7 @@ class Call:
 
     Attributes:
         outside: The name of the outside service.
-        text: The method and its arguments, as in source code.
+        text: The method and its arguments, as in source code; of a request its method and path.
         reads: True if the call changes nothing.
         may_repeat: True if the service may carry the call out twice.
         may_be_past: True if the call may be answered with the state before the last change.
@@ -43,12 +43,17 @@ class Call:
 def text_of(outside: str, method: str, args: Sequence[object], kwargs: Mapping[str, object]) -> str:
     """Return a call as source code, such as `Broker.create('a')`; each argument is cut to 60 characters.
 
+    A single argument with an attribute `as_call` is a request that says itself what it asks, such as
+    `HTTPService PUT /topics/a`.
+
     Args:
         outside: The name of the outside service.
         method: The name of the called method.
         args: The positional arguments.
         kwargs: The keyword arguments.
     """
+    if len(args) == 1 and (said := getattr(args[0], "as_call", None)):
+        return f"{outside} {said}"
     given = [*map(_short, args), *(f"{name}={_short(value)}" for name, value in kwargs.items())]
     return f"{outside}.{method}({', '.join(given)})"
 

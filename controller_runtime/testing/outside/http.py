@@ -48,8 +48,13 @@ class Asked:
     body: bytes = b""
 
     @property
+    def as_call(self) -> str:
+        """The method and the path, by which reports name the call."""
+        return f"{self.method} {self.path}"
+
+    @property
     def json(self) -> Any:
-        """The body, decoded from JSON. Reading it raises `ValueError` if the body is not JSON."""
+        """The body, decoded from JSON at each access. Reading it raises `ValueError` if the body is not JSON."""
         return json.loads(self.body)
 
 

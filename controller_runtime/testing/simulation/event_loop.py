@@ -125,6 +125,11 @@ class SimulatedEventLoop(asyncio.BaseEventLoop):
             self._unwind()
             raise
 
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Report an error as asyncio does, but not the end of a task by `Crashed`, which no program retrieves."""
+        if not isinstance(context.get("exception"), Crashed):
+            super().call_exception_handler(context)
+
     def __del__(self) -> None:
         """Do nothing; asyncio would warn of a loop that is not closed, but after a crash there is nothing to close."""
 

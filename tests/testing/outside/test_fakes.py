@@ -13,6 +13,7 @@ import httpx
 import pytest
 import requests
 
+from controller_runtime.testing.outside.calls import text_of
 from controller_runtime.testing.outside.courses import COURSES, Fault
 from controller_runtime.testing.outside.http import (
     Answer,
@@ -94,6 +95,11 @@ def test_a_route_is_given_the_same_path_and_query_by_httpx_and_requests() -> Non
     with requests.Session() as session:
         session.mount("http://topics", RequestsAdapter(service))  # type: ignore[arg-type]
         assert session.get(QUERY).json() == SHOWN
+
+
+def test_a_report_names_a_request_by_its_method_and_path() -> None:
+    asked = Asked("PUT", "/topics/a", {"size": "s"}, {"accept": "*/*"}, b"{}")
+    assert text_of("Broker", "write", [asked], {}) == "Broker PUT /topics/a"
 
 
 def test_coroutines_reach_them_over_httpx() -> None:
