@@ -9,28 +9,22 @@ import logging
 from collections import deque
 from collections.abc import Iterator
 from enum import Enum
-from pathlib import Path
 from typing import TypeAlias
-
-import attrs
 
 from apimachinery.host import Host
 from apimachinery.log import get_logger
 from controller_runtime.core.attempts import Ended, current, current_attempt
 from controller_runtime.incidents.attempt import RecordedAttempt, Source
 from controller_runtime.incidents.bounds import plain_size
-from controller_runtime.incidents.encoding import Confidential, TooConfidential, encoded
+from controller_runtime.incidents.encoding import TooConfidential, encoded
 from controller_runtime.incidents.files import Folder
 from controller_runtime.incidents.finished import Anchor, Encoded, Finished, Kept, Note
 from controller_runtime.incidents.hooks import LogHandler
-from controller_runtime.incidents.incident import MOST_BYTES
+from controller_runtime.incidents.options import Incidents
 from controller_runtime.incidents.shelf import Shelf, Slowest
 from controller_runtime.incidents.steps import error_of, place_of
 
 log = get_logger(__name__)
-
-MEMORY = 8 * 1024 * 1024
-"""The default size of the kept records of a manager, in bytes. Bodies that the caches hold anyway are counted, too."""
 
 _SLOWEST_OF_EACH, _BATCH = 4, 32  # records of a controller, and notes that are sorted at a time
 _LARGE = 8000  # bytes of an attempt that is sorted at once
@@ -39,31 +33,6 @@ _MOST_NOTED = _BATCH * _LARGE  # bytes that are not sorted yet, at most
 _FAILED = ("error", "terminal_error", "panic")
 
 Item: TypeAlias = "Note | Encoded"
-
-
-@attrs.frozen(kw_only=True)
-class Incidents:
-    """The options of a manager's recorder, for `Manager(incidents=…)`.
-
-    Attributes:
-        folder: The folder for files of reconciles that ended in a bug; None keeps records only in memory.
-        memory: The most bytes of records in memory. Half is for the last reconciles (an eighth of it for those without
-            steps), a quarter for those that failed, took too long, or again and again followed from their own writes, a
-            quarter for the slowest of each controller.
-        confidential: Returns additional values that must not be recorded, of an object that a reconcile read or wrote.
-            It is called at the end of each reconcile, so it must be quick and pure.
-
-    Raises:
-        ValueError: `memory` is less than the 1 MiB of one file.
-    """
-
-    folder: Path | None = None
-    memory: int = MEMORY
-    confidential: Confidential | None = None
-
-    def __attrs_post_init__(self) -> None:
-        if self.memory < MOST_BYTES:
-            raise ValueError(f"memory ({self.memory}) must be at least {MOST_BYTES}, the size of one record")
 
 
 class Attempts:

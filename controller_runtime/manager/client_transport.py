@@ -24,7 +24,8 @@ if TYPE_CHECKING:  # a program without leader election, tracing or a recorder sh
 
     from controller_runtime.controller.tracing import Tracing
     from controller_runtime.election.elector import LeaderElector
-    from controller_runtime.incidents.recorder import Incidents, Recorder
+    from controller_runtime.incidents.options import Incidents
+    from controller_runtime.incidents.recorder import Recorder
 
 
 class ClientTransport(NamedTuple):

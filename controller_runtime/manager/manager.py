@@ -57,7 +57,7 @@ if TYPE_CHECKING:  # a program without coroutines, leader election or tracing sh
     from opentelemetry.trace import TracerProvider
 
     from controller_runtime.client.async_client import AsyncClient
-    from controller_runtime.incidents.recorder import Incidents
+    from controller_runtime.incidents.options import Incidents
     from controller_runtime.ring.config import RingOptions
     from controller_runtime.ring.ring import Ring
     from controller_runtime.webhooks.webhooks import Webhooks

@@ -15,7 +15,7 @@ from controller_runtime.election.config import LeaderElectionConfig
 if TYPE_CHECKING:  # a program without tracing or a recorder need not have them
     from opentelemetry.trace import TracerProvider
 
-    from controller_runtime.incidents.recorder import Incidents
+    from controller_runtime.incidents.options import Incidents
 
 
 class ManagerOptions(TypedDict, total=False):

@@ -14,7 +14,8 @@ from controller_runtime.client.transport import Transport
 
 if TYPE_CHECKING:  # see above
     from controller_runtime.incidents.finished import Kept
-    from controller_runtime.incidents.recorder import Incidents, Recorder
+    from controller_runtime.incidents.options import Incidents
+    from controller_runtime.incidents.recorder import Recorder
 
 RECONCILES = "/debug/reconciles"
 """The path of the list of recorded reconciles."""

@@ -10,14 +10,14 @@ from controller_runtime.manager.inspection import report
 from controller_runtime.manager.manager import Manager
 
 if TYPE_CHECKING:  # a program that records nothing should not pay for it
-    from controller_runtime.incidents.recorder import Incidents
+    from controller_runtime.incidents.options import Incidents
 
 
 def incidents_of(folder: Path | None) -> Incidents | None:
     """Return the options for recording reconciles into a folder; None if `folder` is None."""
     if folder is None:
         return None
-    from controller_runtime.incidents.recorder import Incidents
+    from controller_runtime.incidents.options import Incidents
 
     return Incidents(folder=folder)
 

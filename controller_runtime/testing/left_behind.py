@@ -7,7 +7,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from controller_runtime.incidents.files import Folder
-from controller_runtime.incidents.recorder import Incidents, Recorder
+from controller_runtime.incidents.options import Incidents
+from controller_runtime.incidents.recorder import Recorder
 
 FOLDER = Path("incidents")
 """The folder for the reconciles of a failing test."""

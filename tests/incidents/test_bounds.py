@@ -11,7 +11,8 @@ from apimachinery.objects import ObjectKey, Received
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
 from controller_runtime.controller.reconciler import Result
 from controller_runtime.core.attempts import current_attempt
-from controller_runtime.incidents.recorder import MEMORY, Attempts, Incidents, Recorder
+from controller_runtime.incidents.options import MEMORY, Incidents
+from controller_runtime.incidents.recorder import Attempts, Recorder
 from controller_runtime.testing.simulation import Simulation
 
 KEY = ObjectKey("a", "default")

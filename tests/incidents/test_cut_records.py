@@ -20,7 +20,7 @@ from controller_runtime.controller.reconciler import Request
 from controller_runtime.core.attempts import current_attempt
 from controller_runtime.incidents import bounds, encoding
 from controller_runtime.incidents.incident import Incident, decode
-from controller_runtime.incidents.recorder import Incidents
+from controller_runtime.incidents.options import Incidents
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.replay.comparing import Verdict
 from controller_runtime.testing.replay.run import replay

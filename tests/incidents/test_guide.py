@@ -13,7 +13,7 @@ from kit.incidents.recording import recorded
 from kit.processes.commands import run_command
 from kit.source_package import ROOT
 
-from controller_runtime.incidents.recorder import Incidents
+from controller_runtime.incidents.options import Incidents
 from controller_runtime.program.command import run
 from controller_runtime.program.origin import Origin
 

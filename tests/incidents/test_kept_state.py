@@ -20,7 +20,7 @@ from controller_runtime.dependents.memory import PrimaryMemory, Record, RefusedA
 from controller_runtime.dependents.plain_memory import plain_memory, restore_memory
 from controller_runtime.incidents.finished import Kept
 from controller_runtime.incidents.incident import Incident, decode
-from controller_runtime.incidents.recorder import Incidents
+from controller_runtime.incidents.options import Incidents
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.replay.comparing import Verdict
 from controller_runtime.testing.replay.run import replay

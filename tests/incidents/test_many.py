@@ -13,7 +13,7 @@ import pytest
 from kit.incidents.recording import recorded
 from kit.processes.commands import Ended, run_command
 
-from controller_runtime.incidents.recorder import Incidents
+from controller_runtime.incidents.options import Incidents
 from controller_runtime.program.cli_replay import replay_command
 from controller_runtime.program.command import main
 from controller_runtime.program.origin import Origin

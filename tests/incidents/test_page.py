@@ -13,7 +13,7 @@ from apimachinery.errors import TerminalError, UsageError
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.incidents.incident import decode
-from controller_runtime.incidents.recorder import Incidents
+from controller_runtime.incidents.options import Incidents
 from controller_runtime.manager.endpoints import debug_answer
 from controller_runtime.manager.manager import Manager
 from controller_runtime.program.incidents import incidents_of, reported

@@ -36,7 +36,7 @@ from controller_runtime.incidents.incident import (
     compact,
     decode,
 )
-from controller_runtime.incidents.recorder import Incidents
+from controller_runtime.incidents.options import Incidents
 from controller_runtime.manager.manager import Manager
 
 log = get_logger(__name__)

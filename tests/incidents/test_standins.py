@@ -22,7 +22,7 @@ from apimachinery.objects import ObjectKey
 from controller_runtime.api.builtin_resources import CONFIG_MAPS, SECRETS
 from controller_runtime.controller.reconciler import Request
 from controller_runtime.incidents.finished import Kept
-from controller_runtime.incidents.recorder import Incidents
+from controller_runtime.incidents.options import Incidents
 from controller_runtime.incidents.standins import SHORTEST, StandIns, values_in, without_tokens
 from controller_runtime.manager.manager import Manager
 

@@ -8,7 +8,7 @@ import typing
 
 from opentelemetry.trace import TracerProvider
 
-from controller_runtime.incidents.recorder import Incidents
+from controller_runtime.incidents.options import Incidents
 from controller_runtime.manager.manager import Manager
 from controller_runtime.manager.options import ManagerOptions
 

@@ -25,7 +25,7 @@ from controller_runtime.controller.workers import AnyWorkers, make_workers
 from controller_runtime.core.attempts import Ended, current, current_attempt
 from controller_runtime.incidents.hooks import line_of
 from controller_runtime.incidents.incident import End, Incident
-from controller_runtime.incidents.recorder import Incidents
+from controller_runtime.incidents.options import Incidents
 from controller_runtime.incidents.steps import error_of
 from controller_runtime.isolation.guard import Guard, OutsideRefused, guarded
 from controller_runtime.manager.manager import Manager, Setup

@@ -19,7 +19,8 @@ from controller_runtime.client.transport import Transport, TransportWrapper
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, Result
 from controller_runtime.incidents.finished import Kept
-from controller_runtime.incidents.recorder import Incidents, Recorder
+from controller_runtime.incidents.options import Incidents
+from controller_runtime.incidents.recorder import Recorder
 from controller_runtime.manager.manager import Manager, Setup
 from controller_runtime.testing.simulation import SimulatedHost, Simulation
 from controller_runtime.testing.webhooks import install_declared
