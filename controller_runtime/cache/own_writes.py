@@ -12,6 +12,7 @@ from apimachinery.host import Host
 from apimachinery.objects import ObjectKey
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.lister import Lister
+from controller_runtime.core.attempts import current_attempt, unobserved
 
 
 @attrs.frozen
@@ -33,13 +34,18 @@ class OwnWrites:
     `wrote` after each write, and `check` before it reads. `check` raises while a cache is behind, and the reconcile is
     retried with backoff. No thread waits, and the reconciles of other owners are not delayed.
 
+    A recorded reconcile (`Manager(incidents=…)`) keeps the result of its first `check` for an owner, and its replay has
+    the same result.
+
     Args:
         host: The source of the lock.
+        name: Tells apart several instances that one reconciler uses for the same owner, in records of reconciles.
 
     Threads: any, for every method.
     """
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, name: str = "") -> None:
+        self._name = f"own writes {name}".rstrip()
         # Guards the records, which hold the newest write to each collection.
         self._lock = host.lock("own writes")
         self._records: dict[ObjectKey, _OwnWriteRecord] = {}
@@ -75,18 +81,36 @@ class OwnWrites:
         Raises:
             StaleCache: A cache is behind; the message names the cache and both resourceVersions.
         """
+        if why := self._checked(owner):
+            raise StaleCache(why)
+
+    def _checked(self, owner: ObjectKey) -> str:
+        """Return the message of `check`; empty if no cache is behind. A replay returns the recorded one."""
+        attempt, found = current_attempt(), list[str]()
+        if attempt is not None:
+
+            def snapshot() -> str:
+                with unobserved():  # the record has the result, and not the versions that led to it
+                    found.append(self._look(owner))
+                return found[0]
+
+            attempt.state(f"{self._name} of {owner}", snapshot, found.append)
+        return found[0] if found else self._look(owner)
+
+    def _look(self, owner: ObjectKey) -> str:
         with self._lock:
             record = self._records.get(owner)
             writes = list(record.writes.items()) if record is not None else []
         for lister, write in writes:
             if _is_behind(lister, write):
-                raise StaleCache(
+                return (
                     f"{owner}: the cache of {lister.resource} is at {lister.version}, our last write at {write.version}"
                 )
         with self._lock:
             # Only if no other thread has written for the owner since we looked.
             if record is not None and self._records.get(owner) is record and list(record.writes.items()) == writes:
                 del self._records[owner]
+        return ""
 
     def forget(self, owner: ObjectKey, uid: str = "") -> None:
         """Forget the writes for `owner`, for example after its deletion; with `uid`, only for an owner

@@ -25,6 +25,7 @@ from controller_runtime.cache.own_writes import OwnWrites
 from controller_runtime.cache.store import Delta
 from controller_runtime.client.patches import PatchType
 from controller_runtime.controller.reconciler import Request
+from controller_runtime.core.attempts import current_attempt
 from controller_runtime.manager.manager import Manager
 
 INDEX = "workloads/owner"
@@ -95,7 +96,8 @@ class Children(Generic[C]):
         self._lister: Lister[C] = manager.lister(resource, view)
         self._decode = decoder_for(view, resource)
         self._host = manager.host
-        self._own_writes = OwnWrites(manager.host)
+        self._name = f"{resource.plural} of {owner.plural}"
+        self._own_writes = OwnWrites(manager.host, self._name)
         # Guards the uids of children that were deleted here and that the cache may still show as they were.
         self._lock = manager.host.lock("workloads/children")
         self._deleted: set[str] = set()
@@ -157,12 +159,19 @@ class Children(Generic[C]):
                 if child.metadata.deletion_timestamp is None and selector.matches(child.metadata.labels or {}):
                     self._patch(owner, child, self._reference(owner))
                     kept.append(child)
-        with self._lock:
-            gone = self._deleted & {child.metadata.uid for child in kept}
+        gone = self._gone(owner, {child.metadata.uid for child in kept})
         for child in kept:
             if child.metadata.uid in gone and child.metadata.deletion_timestamp is None:
                 child.metadata = msgspec.structs.replace(child.metadata, deletion_timestamp=self._host.now())
         return sorted(kept, key=lambda child: (str(child.metadata.creation_timestamp), child.metadata.name))
+
+    def _gone(self, owner: Owner, uids: set[str]) -> set[str]:
+        """Return those of some children that were deleted here; a replayed reconcile restores them."""
+        with self._lock:
+            gone = self._deleted & uids
+        if (attempt := current_attempt()) is not None:
+            attempt.state(f"deleted {self._name} {key_of(owner)}", lambda: sorted(gone), gone.update)
+        return gone
 
     def create(self, owner: Owner, body: dict[str, Any]) -> Cached:
         """Create a child in the owner's namespace, with a controller reference to the owner; return it as stored."""

@@ -42,6 +42,14 @@ class Scheduler(Reconciler):
         # the one worker alone.
         self._bound: dict[str, str] = {}
 
+    def snapshot(self, request: Request) -> dict[str, str]:
+        """Return the nodes of the bound pods that the cache may not show yet, for records of reconciles."""
+        return dict(self._bound)
+
+    def restore(self, request: Request, state: dict[str, str]) -> None:
+        """Set the state that `snapshot` returned."""
+        self._bound = dict(state)
+
     def reconcile(self, request: Request) -> Result:
         """Bind the pod if it waits for a node and fits on one; otherwise write the reasons into its status."""
         pod = self._pods.get(request)

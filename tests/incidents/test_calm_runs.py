@@ -12,7 +12,7 @@ from kit.controllers import bundled_programs as bundled
 from apimachinery.objects import ObjectKey
 from controller_runtime.controller.controller import Controller
 from controller_runtime.manager.manager import Manager, Setup
-from controller_runtime.resources import NODES
+from controller_runtime.resources import CRON_JOBS, DAEMON_SETS, DEPLOYMENTS, NODES, STATEFUL_SETS
 from controller_runtime.testing import EmbeddedCluster, Simulation, a_node
 from controller_runtime.testing.replay.comparing import Verdict
 from controller_runtime.testing.replay.run import replay
@@ -22,6 +22,7 @@ from controllers.expiry.lease_candidate_gc import lease_candidate_gc
 from controllers.node_lifecycle.node_lifecycle import node_lifecycle
 from controllers.node_ttl import node_ttl
 from controllers.taint_eviction.taint_eviction import taint_eviction
+from controllers.workloads.workloads import add_workloads
 
 pytestmark = pytest.mark.once
 
@@ -41,6 +42,33 @@ def run_node_ttl(sim: Simulation, cluster: EmbeddedCluster) -> None:
     sim.advance(1.0)
 
 
+def run_workloads(sim: Simulation, cluster: EmbeddedCluster) -> None:
+    add_workloads(cluster.manager)
+    cluster.start()
+    user = cluster.user
+    for kind, name, spec in (
+        (DEPLOYMENTS, "web", {"replicas": 2}),
+        (STATEFUL_SETS, "db", {"replicas": 2, "serviceName": "db"}),
+        (DAEMON_SETS, "logs", {}),
+    ):
+        metadata = {"name": name, "namespace": "default"}
+        user.create(kind, {"metadata": metadata, "spec": {**spec, "selector": {"matchLabels": LABELS}, **TEMPLATE}})
+        sim.advance(20.0)
+    spec = {"schedule": "*/2 * * * *", "jobTemplate": {"spec": {"template": JOB}}}
+    user.create(CRON_JOBS, {"metadata": {"name": "cron", "namespace": "default"}, "spec": spec})
+    user.patch(DEPLOYMENTS, ObjectKey("web", "default"), {"spec": {"replicas": 4}})
+    user.patch(
+        DEPLOYMENTS, ObjectKey("web", "default"), {"spec": {"template": {"metadata": {"annotations": {"a": "b"}}}}}
+    )
+    sim.advance(150.0)
+
+
+LABELS = {"app": "a"}
+POD = {"containers": [{"name": "c", "image": "i:1"}]}
+TEMPLATE = {"template": {"metadata": {"labels": LABELS}, "spec": POD}}
+JOB = {"spec": {**POD, "restartPolicy": "Never"}}
+
+
 def adding(make: Callable[[Manager], Controller]) -> Setup:
     def setup(manager: Manager) -> None:
         manager.add(make(manager))
@@ -54,6 +82,7 @@ BY_READS: dict[str, tuple[Run, Setup]] = {
     "lease candidate election": (bundled.run_election, adding(lease_candidate_election)),
     "node ttl": (run_node_ttl, adding(node_ttl)),
     "taint eviction": (bundled.run_taint_eviction, adding(taint_eviction)),
+    "workloads": (run_workloads, add_workloads),
 }
 """Controllers that decide by their reads alone."""
 

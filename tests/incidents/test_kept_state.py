@@ -13,6 +13,7 @@ from kit.source_package import ROOT
 
 from apimachinery.objects import ObjectKey, cached_from_bytes
 from controller_runtime.api.builtin_resources import CONFIG_MAPS, DEPLOYMENTS, SECRETS
+from controller_runtime.cache.own_writes import OwnWrites
 from controller_runtime.client.client import Client
 from controller_runtime.controller.controller import Controller
 from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler, Request, Result
@@ -81,6 +82,37 @@ def test_a_reconciler_that_gives_its_state_is_replayed_to_equal_writes(reconcile
     assert len(incidents) == 4
     for incident in incidents:
         assert (replay(incident, setup).verdict, incident.cut) == (Verdict.SAME, [])
+
+
+class Writing(Reconciler):
+    """Writes until the cache is behind its last write."""
+
+    def __init__(self, manager: Manager) -> None:
+        self.client = manager.client
+        self.maps = manager.lister(CONFIG_MAPS, dict, namespace="default")
+        self.own, self.other = OwnWrites(manager.host), OwnWrites(manager.host, "other")
+
+    def reconcile(self, request: Request) -> Result:
+        self.other.check(request)
+        self.own.check(request)
+        self.client.patch(CONFIG_MAPS, request, {"data": {"seen": "yes"}})
+        self.own.wrote(request, "u", self.maps, "9" * 17)
+        return Result()
+
+
+def test_a_stale_read_that_was_refused_is_replayed_to_the_same_outcome() -> None:
+    def setup(manager: Manager) -> None:
+        controller = Controller("writing", Writing(manager), may_wake_itself=True)
+        manager.add(controller.watch(CONFIG_MAPS, namespace="default"))
+
+    with recorded(setup, MEMORY) as recording:
+        recording.create()
+        incidents = [decoded(each) for each in recording.recorder.all()]
+
+    refused = [each for each in incidents if each.end.error is not None]
+    assert {each.end.error.type for each in refused if each.end.error is not None} == {"StaleCache"}
+    assert [replay(each, setup).verdict for each in incidents] == [Verdict.SAME] * len(incidents)
+    assert len(incidents) > len(refused) > 0
 
 
 def test_a_memory_is_as_before_when_it_was_json_and_has_no_secrets() -> None:
