@@ -48,7 +48,7 @@ def run_workloads(sim: Simulation, cluster: EmbeddedCluster) -> None:
     cluster.start()
     user = cluster.user
     for kind, name, spec in (
-        (DEPLOYMENTS, "web", {"replicas": 2}),
+        (DEPLOYMENTS, "web", {"replicas": 3}),
         (STATEFUL_SETS, "db", {"replicas": 2, "serviceName": "db"}),
         (DAEMON_SETS, "logs", {}),
     ):
@@ -57,9 +57,9 @@ def run_workloads(sim: Simulation, cluster: EmbeddedCluster) -> None:
         sim.advance(20.0)
     spec = {"schedule": "*/2 * * * *", "jobTemplate": {"spec": {"template": JOB}}}
     user.create(CRON_JOBS, {"metadata": {"name": "cron", "namespace": "default"}, "spec": spec})
-    changed = {"replicas": 4, "template": {"metadata": {"annotations": {"a": "b"}}}}
+    changed = {"replicas": 5, "template": {"metadata": {"annotations": {"a": "b"}}}}
     user.patch(DEPLOYMENTS, ObjectKey("web", "default"), {"spec": changed})
-    sim.advance(130.0)
+    sim.advance(125.0)
 
 
 LABELS = {"app": "a"}
