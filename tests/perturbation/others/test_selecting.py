@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from apimachinery.errors import UsageError
 from controller_runtime.testing.perturbation.others.results import is_known
 from controller_runtime.testing.perturbation.others.selecting import read_baseline, selected, shard_of
-from controller_runtime.testing.perturbation.plans import Crash, Plan, Restart
+from controller_runtime.testing.perturbation.plans import Crash, Plan, Restart, Stale
 
 PLANS: list[Plan] = [Crash(1, landed=False), Crash(1, landed=True), Crash(11, landed=True), Restart(0)]
+PAST: list[Plan] = [Stale("pods", version, 0) for version in (2, 23)]
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,10 @@ PLANS: list[Plan] = [Crash(1, landed=False), Crash(1, landed=True), Crash(11, la
 )
 def test_plans_are_chosen_by_whole_words_of_their_text(only: list[str], texts: list[str]) -> None:
     assert [str(each) for each in selected(PLANS, only, (1, 1))] == texts
+
+
+def test_a_word_of_a_plan_may_end_with_a_comma() -> None:
+    assert selected(PAST, ["stale pods as of version 2"], (1, 1)) == PAST[:1]
 
 
 def test_a_text_that_no_plan_has_is_refused() -> None:

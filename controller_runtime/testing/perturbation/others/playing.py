@@ -121,7 +121,7 @@ class Player:
                 plan = self._waiting.pop(0)
             first = self._play(plan)
             if first.shows_chance:
-                again = self._play(plan)
+                again = self._play(plan, is_patient=True)
                 first = again._replace(seconds=first.seconds + again.seconds)
             if first.verdict.differed and first.is_perturbed:
                 self._say(f"{plan}: {not_compared(first.verdict.differed, 'this run differed before its fault')}")
@@ -134,17 +134,19 @@ class Player:
                 with self._lock:
                     self._doubtful.append((plan, first))
 
-    def _play(self, plan: Plan) -> _Played:
+    def _play(self, plan: Plan, *, is_patient: bool = False) -> _Played:
+        """Run a plan once; with `is_patient` each rest is as long as those of the runs without a fault."""
         began = self._host.monotonic()
         calm, (runs, judge) = self._calm, self._judging(plan)
+        settings = calm.settings.patient if is_patient else calm.settings
         if isinstance(plan, StateSequence):
-            story = sequences.story_of(calm.settings.story, self._calm.of(plan).primary, plan)
+            story = sequences.story_of(settings.story, self._calm.of(plan).primary, plan)
             goal = sequences.LastRest(runs.baseline, len(story.steps))
-            trial = Trial(self._host, attrs.evolve(calm.settings, story=story), goal)
+            trial = Trial(self._host, attrs.evolve(settings, story=story), goal)
             run = trial.make()
             trial.fired = story.steps[-1] not in trial.refused[-1:]
         else:
-            trial = Trial(self._host, calm.settings, runs.baseline, plan)
+            trial = Trial(self._host, settings, runs.baseline, plan)
             run = trial.make()
         verdict = judge(runs.baseline, run)
         with self._lock:
@@ -160,6 +162,9 @@ class Player:
     def _confirmed(self, plan: Plan, first: _Played) -> Result:
         """Play a plan that has failed again, and a third time if it does not fail then; return the result of all runs.
 
+        The user acts sooner in the first run than in those without a fault, and so a race of the operator may show; not
+        in these.
+
         Before that, it is judged by more unperturbed runs if it fails by values alone, and next to stories that the
         operator could not tell from this one, if there are any.
         """
@@ -169,9 +174,9 @@ class Player:
         if (excused := without_complaint(plan, verdict, first.seconds)) is not None:
             return excused
         plan, first = self._smaller(plan, first)
-        played = [first, self._play(plan)]
+        played = [first, self._play(plan, is_patient=True)]
         if not played[-1].has_failed:
-            played.append(self._play(plan))
+            played.append(self._play(plan, is_patient=True))
         shown = [each for each in played if each.has_failed][-1]
         counts = sum(each.is_perturbed for each in played), sum(each.has_failed for each in played)
         seconds = sum(each.seconds for each in played)

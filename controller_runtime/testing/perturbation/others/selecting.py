@@ -40,7 +40,7 @@ def selected(plans: Sequence[Plan], only: Sequence[str], shard: tuple[int, int])
 
 
 def _is_meant(text: str, only: str) -> bool:
-    return text == only or text.startswith(f"{only} ")
+    return text == only or text.startswith((f"{only} ", f"{only},"))
 
 
 def read_baseline(path: Path | None) -> list[dict[str, Any]]:

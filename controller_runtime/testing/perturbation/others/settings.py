@@ -40,6 +40,11 @@ class Settings:
     workloads: bool = False
     account: ObjectKey | None = None
 
+    @property
+    def patient(self) -> Settings:
+        """The settings for runs whose rests are as long as those without a fault, so that the user acts no sooner."""
+        return attrs.evolve(self, quiet=_CALM * self.quiet)
+
     def rest(self, *, is_calm: bool, looks_on: bool = False) -> float:
         """Return the seconds without a change after which operator and cluster count as at rest.
 
