@@ -54,6 +54,7 @@ LONG = [
     Case("child", 0, "1 passed", patience=20),
     Case("child-in-a-session", 0, "1 passed", patience=20),
     Case("random", 1, "secrets default/s-a-* was created 2 times, and once in a calm run", patience=20),
+    Case("drops", 0, "0 plans failed", seconds=2.5, patience=10),  # a race that shows if the user acts soon
     Case("namespace", 0, "1 passed", patience=20),
     Case("polls", 0, "1 passed", patience=20),
     Case("ignores-sigterm", 0, "1 passed", patience=20),
