@@ -17,7 +17,7 @@ from apimachinery.plain_functions import plain
 from apimachinery.selectors import FieldSelector, LabelSelector
 from controller_runtime.api.collection import Collection
 from controller_runtime.api.versions import compare_versions
-from controller_runtime.cache.packed import held_by
+from controller_runtime.cache.packed import bytes_of
 
 USUAL_MEMORY = 16 * 1024**2
 """The default memory for bodies that were read, in bytes: 270 Secrets of 60 KB, of which an operator reads tens."""
@@ -120,7 +120,7 @@ class Body(NamedTuple):
     @property
     def size(self) -> int:
         """The memory that this body takes, in bytes."""
-        return _EMPTY + (0 if self.cached is None else held_by(self.cached))
+        return _EMPTY + (0 if self.cached is None else bytes_of(self.cached)[0])
 
 
 def fits(body: Body, head: Cached, seen: Seen) -> bool:

@@ -12,10 +12,17 @@ is_delivering = _DELIVERING.get
 """Returns whether the caller is a mapper, a predicate, another handler or an index function."""
 
 
+begin_delivering = _DELIVERING.set
+"""Makes `is_delivering` true for the caller, if it is called with True. Call `end_delivering` with the returned token.
+
+A single change uses these two in place of `Delivering`, which costs two more calls.
+"""
+
+end_delivering = _DELIVERING.reset
+
+
 class Delivering:
     """A context manager: inside its block `is_delivering` is true.
-
-    It is a class for speed, since each change passes one.
 
     Threads: those that hold the delivery lock of the cache, which guards its field.
     """

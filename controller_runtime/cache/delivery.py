@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from apimachinery.host import Host
 from apimachinery.objects import Cached, PlainKey
 from apimachinery.plain_functions import plain, refuse_awaitable
-from controller_runtime.cache.delivering import Delivering
+from controller_runtime.cache.delivering import Delivering, begin_delivering, end_delivering
 from controller_runtime.cache.forms import Sharing, alone
 from controller_runtime.cache.index import IndexFunction
 from controller_runtime.cache.latch import Latch
@@ -58,7 +58,7 @@ class Delivery:
         # Guards the handlers, each with the function to call once it has received the initial list.
         self._lock = host.lock(f"delivery of {label}")
         self._delivering = Delivering()  # in it, user code runs under the lock
-        self._handlers: dict[int, tuple[Handler, Callable[[], None]]] = {}
+        self._handlers: dict[int, tuple[Callable[[Delta], object], Callable[[], None]]] = {}
         self._next_id = 0
 
     def __len__(self) -> int:
@@ -89,10 +89,16 @@ class Delivery:
 
     def apply(self, event: WatchEvent) -> None:
         """Apply one event to the store, and call the handlers if an object has changed."""
-        with self._lock, self._delivering:
-            delta = self._store.apply(event, self._sharing())
-            if delta is not None:
-                self._call_handlers(delta)
+        with self._lock:
+            token = begin_delivering(True)
+            try:
+                delta = self._store.apply(event, self._sharing())
+                if delta is not None:
+                    for handler, _ in self._handlers.values():
+                        if (result := handler(delta)) is not None:
+                            refuse_awaitable(_HANDLER, handler, result)
+            finally:
+                end_delivering(token)
         self._packing.stored()
 
     def replace(self, objects: dict[PlainKey, Cached], version: str) -> None:
@@ -100,7 +106,8 @@ class Delivery:
         with self._lock, self._delivering:
             initial = not self._store.filled
             for delta in self._store.replace(objects, version, self._sharing()):
-                self._call_handlers(delta)
+                for handler, _ in self._handlers.values():
+                    _call(handler, delta)
             synced = [synced for _, synced in self._handlers.values()] if initial else []
         for handler_has_synced in synced:
             handler_has_synced()
@@ -147,11 +154,8 @@ class Delivery:
         return remove
 
     def _sharing(self) -> Sharing:
-        return alone if self._peers is None else self._peers.sharing(self._store)
-
-    def _call_handlers(self, delta: Delta) -> None:
-        for handler, _ in self._handlers.values():
-            _call(handler, delta)
+        peers = self._peers
+        return alone if peers is None or len(peers.stores) < 2 else peers.sharing(self._store)
 
 
 def _call(handler: Callable[[Delta], object], delta: Delta) -> None:

@@ -61,3 +61,7 @@ class Index:
         for key, cached in objects.items():
             fresh.move(key, (), self.values(cached))
         return fresh
+
+
+Move = tuple[Index, tuple[str, ...], tuple[str, ...]]
+"""An index, and the values of one object in it before and after a change."""

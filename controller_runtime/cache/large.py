@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -74,6 +75,10 @@ class LargeCache:
         bound: The bound in bytes; None for 256 MiB, or a quarter of the process's limit if that is less.
         readers: Returns the names of the classes into which readers decode the objects.
 
+    Attributes:
+        bound: The bound in bytes; infinite once the warning is due. Each write to the store compares its size with it,
+            without a lock.
+
     Threads: `is_due` one at a time, under its owner's lock; the other methods any.
     """
 
@@ -85,17 +90,14 @@ class LargeCache:
     ) -> None:
         self._collection = collection
         self._bound = bound_of(memory_limit()) if bound is None else bound
+        self.bound: float = self._bound
         self._readers = readers
-        self._is_told = False
-
-    def is_far(self, sizes: Sizes) -> bool:
-        """Return whether no warning is needed. Each write to the store calls this first, without a lock."""
-        return self._is_told or sizes.held <= self._bound  # one flag, which is set once
 
     def is_due(self, sizes: Sizes) -> bool:
         """Return True once: at the first call with a size above the bound."""
-        is_due = not self.is_far(sizes)
-        self._is_told |= is_due
+        is_due = sizes.held > self.bound
+        if is_due:
+            self.bound = math.inf
         return is_due
 
     def tell(self, sizes: Sizes, objects: int, *, is_compressed: bool) -> None:

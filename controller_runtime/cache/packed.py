@@ -122,11 +122,6 @@ class Packed(Cached, gc=False, frozen=True, eq=False):
         return self.codec.size(self._payload)
 
     @property
-    def held(self) -> int:
-        """The memory that a store needs for this object, in bytes."""
-        return len(self.body) + len(self.plain_key[0]) + _EMPTY
-
-    @property
     def _payload(self) -> memoryview:
         body = self.body
         return memoryview(body)[_LENGTHS + body[0] + body[1] :]
@@ -147,7 +142,7 @@ def packed(cached: Cached, codec: Codec, like: Cached | None = None) -> Cached:
     if len(uid) > _LONGEST or len(version) > _LONGEST:
         return cached
     raw = cached.raw
-    payload = codec.pack(raw)
+    payload = raw if codec is PLAIN else codec.pack(raw)
     if payload is None:
         codec, payload = PLAIN, raw
     # The join also gives the result its own size: a compressor's has room for the worst case.
@@ -160,9 +155,16 @@ def is_plain(cached: Cached) -> bool:
     return not isinstance(cached, Packed) or cached.codec is PLAIN
 
 
-def held_by(cached: Cached) -> int:
-    """Return the memory that a store needs for an object in either form, in bytes, as an estimate."""
+def bytes_of(cached: Cached, json: int | None = None) -> tuple[int, int]:
+    """Return two sizes of an object in either form, in bytes: the memory that a store needs for it, as an estimate, and
+    its JSON.
+
+    `json` is the second one if the caller knows it; nothing is unpacked for it in any case.
+    """
     if isinstance(cached, Packed):
-        return cached.held
+        body = cached.body
+        if cached.codec is PLAIN:
+            json = len(body) - _LENGTHS - body[0] - body[1]
+        return len(body) + len(cached.plain_key[0]) + _EMPTY, cached.size if json is None else json
     texts = cached.raw, cached.name, cached.uid, cached.resource_version
-    return sys.getsizeof(cached) + sum(map(sys.getsizeof, texts)) + BESIDE
+    return sys.getsizeof(cached) + sum(map(sys.getsizeof, texts)) + BESIDE, len(texts[0])

@@ -122,18 +122,18 @@ class Packing:
         # The codec is one reference. The thread that sets it misses objects that were formed before and stored after.
         if self._codec is not PLAIN and self._training is not None and self._training.had_none():
             self._ask(())
-        self.start_if_due()
-        self._warn_if_large()
+        if self._due is not None:  # one reference
+            self.start_if_due()
+        if self._large is not None and self._store is not None and self._store.sizes.held > self._large.bound:
+            self._warn_if_large(self._store, self._large)
 
-    def _warn_if_large(self) -> None:
+    def _warn_if_large(self, store: Store, large: LargeCache) -> None:
         """Warn of the store once; while objects are packed again, only afterwards, when fewer bytes may be left."""
-        if self._large is None or self._store is None or self._large.is_far(self._store.sizes):
-            return
         with self._condition:
-            sizes, codec = self._store.sizes, self._codec
-            is_due = not self._is_working and self._large.is_due(sizes)
+            sizes, codec = store.sizes, self._codec
+            is_due = not self._is_working and large.is_due(sizes)
         if is_due:
-            self._large.tell(sizes, len(self._store), is_compressed=codec is not PLAIN)
+            large.tell(sizes, len(store), is_compressed=codec is not PLAIN)
 
     def _held(self) -> int | None:
         """Return the bytes of JSON in the store; None before it is filled."""
@@ -174,7 +174,8 @@ class Packing:
             exchanged = self._pack_again(stop)
             if samples or exchanged > MANY:  # a training needs some 12 MiB, whatever its samples
                 give_back()
-        self._warn_if_large()
+        if self._large is not None and self._store is not None:
+            self._warn_if_large(self._store, self._large)
 
     def _next(self, stop: Stop) -> Sequence[Cached] | None:
         with self._condition:

@@ -147,7 +147,7 @@ class Reflector:
         return pages() if self._portion is None else self._portion.pages(partial(self._source.list, version), pages)
 
     def _must_list(self) -> bool:
-        return self._relist.is_made or (self._portion is not None and self._portion.lacks_slots)
+        return bool(self._relist.why) or (self._portion is not None and self._portion.lacks_slots)
 
     def _stream(self, stop: Stop, *, initial: bool) -> None:
         """Open a watch, which begins with a streamed list if `initial`, and read the watch to its end."""
@@ -211,7 +211,8 @@ class Reflector:
             if isinstance(event, Undecodable):
                 self._skip(event)
             else:
-                self._refuse_the_past(event)
+                if event.cached is None:
+                    self._refuse_the_past(event)
                 self.liveness.last_error = ""
                 self._version = event.version
                 self._sink.apply(event)
@@ -226,13 +227,13 @@ class Reflector:
                 return True
         return False
 
-    def _refuse_the_past(self, event: WatchEvent) -> None:
+    def _refuse_the_past(self, bookmark: WatchEvent) -> None:
         """Raise `Expired` if a bookmark is older than the last event: the server's data was restored from a backup.
 
         Only bookmarks count. The resourceVersions of objects need not grow from one event to the next.
         """
-        if event.cached is None and compare_versions(event.version, self._version) < 0:
-            text = f"{self._source}: the server is at version {event.version}, but was at {self._version} before"
+        if compare_versions(bookmark.version, self._version) < 0:
+            text = f"{self._source}: the server is at version {bookmark.version}, but was at {self._version} before"
             raise Expired(text, code=410)
 
     def _complete(self, objects: dict[PlainKey, Cached], version: str) -> None:

@@ -13,24 +13,23 @@ class RelistRequest:
     Args:
         host: The source of the lock.
 
+    Attributes:
+        why: The reason for a new list; empty if there is none. It is read without the lock: a reason that comes right
+            after a read closes the stream.
+
     Threads: `make` from any, the other methods from the reflector's.
     """
 
     def __init__(self, host: Host) -> None:
         # Guards both fields: the thread that sets one of them reads the other.
         self._lock = host.lock("relist")
-        self._why = ""
+        self.why = ""
         self._open: WatchStream | None = None
-
-    @property
-    def is_made(self) -> bool:
-        """Whether there is a reason for a new list."""
-        return bool(self._why)  # one reference; a reason that comes right after this closes the stream
 
     def make(self, why: str) -> None:
         """Set the reason and close the open stream. An empty `why` only closes the stream."""
         with self._lock:
-            self._why = why or self._why
+            self.why = why or self.why
             stream = self._open
         if stream is not None:
             stream.close()
@@ -43,5 +42,5 @@ class RelistRequest:
     def take(self) -> str:
         """Return the reason and clear it; empty if there is none."""
         with self._lock:
-            why, self._why = self._why, ""
+            why, self.why = self.why, ""
         return why

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 from apimachinery.objects import Cached
-from controller_runtime.cache.packed import held_by
+from controller_runtime.cache.packed import bytes_of
 
 
 class Sizes(NamedTuple):
@@ -29,16 +30,21 @@ class Sizes(NamedTuple):
         """
         held, json = self
         if old is not None:
-            held, json = held - held_by(old), json - old.size
+            less_held, less_json = bytes_of(old)
+            held, json = held - less_held, json - less_json
         if new is not None:
-            held, json = held + held_by(new), json + (new.size if json_of_new is None else json_of_new)
-        return Sizes(held, json)
+            more_held, more_json = bytes_of(new, json_of_new)
+            held, json = held + more_held, json + more_json
+        return _sizes((held, json))
 
 
 def sizes_of(objects: Iterable[Cached]) -> Sizes:
     """Return the total size of some objects in bytes."""
     held = json = 0
     for cached in objects:
-        held += held_by(cached)
-        json += cached.size
+        more_held, more_json = bytes_of(cached)
+        held, json = held + more_held, json + more_json
     return Sizes(held, json)
+
+
+_sizes: Callable[[tuple[int, int]], Sizes] = partial(tuple.__new__, Sizes)  # without a call of Python: one a change

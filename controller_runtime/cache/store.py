@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable
 
 from apimachinery.host import Host
 from apimachinery.objects import Cached, ObjectKey, ObjectMeta, PlainKey
-from controller_runtime.api.versions import compare_versions, newest
+from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.delta import Delta as Delta
+from controller_runtime.cache.delta import change
 from controller_runtime.cache.forms import Form, Sharing, alone, as_received, nothing
 from controller_runtime.cache.held import HELD
-from controller_runtime.cache.index import Index, IndexFunction
+from controller_runtime.cache.index import Index, IndexFunction, Move
 from controller_runtime.cache.liveness import Liveness
 from controller_runtime.cache.sizes import Sizes, sizes_of
 from controller_runtime.client.decoding import EventType, WatchEvent
@@ -52,6 +53,7 @@ class Store:
         self._version = ""
         self._filled = False
         self._resets = 0
+        self._waiting = 0  # threads
         # Tells when the server was last heard; None for a store that no reflector fills.
         self.liveness: Liveness | None = None
 
@@ -151,10 +153,14 @@ class Store:
     def _wait(self, condition: Callable[[], bool], timeout: float) -> bool:
         deadline = self._host.monotonic() + timeout
         with self._condition:
-            while not condition():
-                if self._host.monotonic() >= deadline:
-                    return False
-                self._condition.wait_until(deadline)
+            self._waiting += 1
+            try:
+                while not condition():
+                    if self._host.monotonic() >= deadline:
+                        return False
+                    self._condition.wait_until(deadline)
+            finally:
+                self._waiting -= 1
         return True
 
     def behind(self, version: str) -> bool:
@@ -216,30 +222,54 @@ class Store:
         key = event.cached.plain_key
         old = self._objects.get(key)  # without the lock, because no other thread writes
         new = None if event.type is EventType.DELETED else event.cached
-        if old is not None and compare_versions(event.version, old.resource_version) < 0:
+        age = 1 if old is None else compare_versions(event.version, old.resource_version)
+        if age < 0:
             return None  # a list has brought a newer state before this event came
         if old is None and new is None:
             self._commit(event.version)
             return None
         # The index functions are user code, so they run before the lock is taken and before anything is changed.
-        moves = [(index, index.values(old), index.values(new)) for index in self._indices.values()]
-        with sharing() as shared:
-            kept = None if new is None else self._form(new, old, shared(new))
-            # Without the lock, because no other thread writes.
-            sizes = self._sizes.changed(old, kept, None if new is None else new.size)
-            with self._condition:
-                if kept is None:
-                    del self._objects[key]
-                else:
-                    self._objects[kept.plain_key] = kept  # its own key, so that there is one
-                for index, before, after in moves:
-                    index.move(key, before, after)
-                self._sizes = sizes
-                self._version = newest(self._version, event.version)
-                self._condition.notify_all()
-        if old is not None and new is not None and _same(old, new):
+        moves = self._moves(old, new) if self._indices else ()
+        if sharing is alone:  # a block would cost as much as the rest
+            self._put(key, old, new, None, event.version, moves)
+        else:
+            with sharing() as shared:
+                self._put(key, old, new, None if new is None else shared(new), event.version, moves)
+        if age == 0 and old is not None and new is not None and old.uid == new.uid:
             return None
-        return Delta(old, new)
+        return change((old, new, False))
+
+    def _moves(self, old: Cached | None, new: Cached | None) -> list[Move]:
+        return [(index, index.values(old), index.values(new)) for index in self._indices.values()]
+
+    def _put(
+        self,
+        key: PlainKey,
+        old: Cached | None,
+        new: Cached | None,
+        found: Cached | None,
+        version: str,
+        moves: Iterable[Move],
+    ) -> None:
+        """Replace `old` by a form of `new`, or by `found`, the equal object of another store."""
+        kept = None if new is None else self._form(new, old, found)
+        # Without the lock, because no other thread writes.
+        sizes = self._sizes.changed(old, kept, None if new is None else len(new.raw))
+        with self._condition:
+            if kept is None:
+                del self._objects[key]
+            else:
+                self._objects[kept.plain_key] = kept  # its own key, so that there is one
+            for index, before, after in moves:
+                index.move(key, before, after)
+            self._sizes = sizes
+            self._reach(version)
+
+    def _reach(self, version: str) -> None:
+        if compare_versions(self._version, version) < 0:
+            self._version = version
+        if self._waiting:
+            self._condition.notify_all()
 
     def replace(self, objects: dict[PlainKey, Cached], version: str, sharing: Sharing = alone) -> list[Delta]:
         """Replace the content of the store by a list, and return the differences, deletions first.
@@ -267,7 +297,8 @@ class Store:
                 self._version = version
                 self._resets += went_back
                 self._filled = True
-                self._condition.notify_all()
+                if self._waiting:
+                    self._condition.notify_all()
         return deltas
 
     def _differences(self, objects: dict[PlainKey, Cached], version: str) -> tuple[list[Delta], bool]:
@@ -285,8 +316,7 @@ class Store:
 
     def _commit(self, version: str) -> None:
         with self._condition:
-            self._version = newest(self._version, version)
-            self._condition.notify_all()
+            self._reach(version)
 
     def list(self) -> list[Cached]:
         """Return all objects, in the order of the last list; objects that were added since then come last."""

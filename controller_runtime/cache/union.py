@@ -11,7 +11,7 @@ from typing import Protocol
 from apimachinery.host import Host
 from apimachinery.objects import Cached, ObjectKey, ObjectMeta, PlainKey
 from controller_runtime.api.versions import compare_versions
-from controller_runtime.cache.forms import Sharing, alone
+from controller_runtime.cache.forms import Sharing
 from controller_runtime.cache.store import Store
 
 
@@ -188,8 +188,6 @@ class Peers:
 
     def sharing(self, own: Store) -> Sharing:
         """Return the `Sharing` that `own` passes to its changes, to reuse equal objects of the other stores."""
-        if len(self.stores) < 2:
-            return alone
 
         @contextmanager
         def block() -> Iterator[Callable[[Cached], Cached | None]]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import enum
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -45,6 +47,9 @@ class WatchEvent(NamedTuple):
     cached: Cached | None
     version: str
     initial_events_end: bool = False
+
+
+_change: Callable[[tuple[EventType, Cached, str, bool]], WatchEvent] = partial(tuple.__new__, WatchEvent)
 
 
 class Undecodable(NamedTuple):
@@ -171,25 +176,21 @@ class Decoding:
         Raises:
             APIError: The line is an ERROR event.
         """
-        try:
-            return self._change(line) or self._any_event(line)
-        except _REFUSED as error:
-            return _undecodable(error, line)
-
-    def _change(self, line: bytes) -> WatchEvent | None:
-        """Return the event of a line in the form that Kubernetes servers write, else None.
-
-        A shortcut that costs half of `_any_event`: the object is cut out of the line without decoding the line.
-        """
+        # A shortcut for the form that Kubernetes servers write: the object is cut out of the line without decoding the
+        # line, which halves the cost. It is one function, because calls are a third of what is left.
         start = line.find(b"{", 1, _LONGEST_HEAD)
         happened = _HEADS.get(line[:start])
-        if happened is None or not line.endswith(b"}"):
-            return None
+        if happened is not None and line.startswith(self._prefixes, start) and line.endswith(b"}"):
+            try:
+                cached = cached_from_bytes(line[start:-1])
+            except DecodeError:  # also if the line has fields after the object
+                pass
+            else:
+                return _change((happened, cached, cached.resource_version, False))
         try:
-            cached = self._cached(line[start:-1])
-        except DecodeError:  # also if the line has fields after the object
-            return None
-        return WatchEvent(happened, cached, cached.resource_version)
+            return self._any_event(line)
+        except _REFUSED as error:
+            return _undecodable(error, line)
 
     def _any_event(self, line: bytes) -> WatchEvent | Undecodable:
         found = _line.decode(line)

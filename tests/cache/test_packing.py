@@ -21,7 +21,7 @@ from controller_runtime.cache.delivery import Delivery
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.options import CacheOptions
-from controller_runtime.cache.packed import PLAIN, Codec, Packed, is_plain
+from controller_runtime.cache.packed import PLAIN, Codec, Packed, bytes_of, is_plain
 from controller_runtime.cache.packing import Packing
 from controller_runtime.cache.scope import CacheScope
 from controller_runtime.cache.store import Delta, Store
@@ -286,6 +286,6 @@ def test_the_bytes_of_a_store_follow_its_changes(sim: Simulation) -> None:
     for _ in range(2):
         sizes = p.store.sizes
         assert sizes.json == sum(each.size for each in p.store.list())
-        assert sizes.held == sum(each.held for each in p.store.list() if isinstance(each, Packed))
+        assert sizes.held == sum(bytes_of(each)[0] for each in p.store.list())
         sim.advance(2.0)
     p.end()

@@ -70,19 +70,20 @@ class Answer:
         Raises:
             OSError: The body is cut or malformed, or the deadline of the connection passed.
         """
-        while not self._framing.is_over:
+        framing = self._framing
+        is_over = framing.is_over
+        while not is_over:
             data, self._begun = self._begun or self._connection.receive(), b""
             if not data:
-                self._framing.end()
-            elif pieces := self._cut(data):
+                framing.end()
+                break
+            pieces = framing.cut(data)
+            is_over = framing.is_over
+            if is_over:
+                self._finish(framing.rest)
+            if pieces:
                 return pieces
         return []
-
-    def _cut(self, data: bytes) -> list[memoryview]:
-        pieces = self._framing.cut(data)
-        if self._framing.is_over:
-            self._finish(self._framing.rest)
-        return pieces
 
     def rest(self) -> bytes:
         """Return, once, the bytes that came together with the head; after an upgrade they are of the new protocol."""

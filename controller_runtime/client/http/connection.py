@@ -167,16 +167,28 @@ class Connection:
 
     def receive(self) -> bytes:
         """Wait for data and return it, at least one byte; empty once the server has closed its side."""
-        if self.exchange is Exchange.SENT:
-            self._wait(self._readable)  # without asking first: an answer takes its time
-        elif self.is_bulk:
+        if self.is_cut:
+            return b""
+        if self.is_bulk:
             self._gather()
-        elif self.linger and self.is_quiet():
-            self._let_gather()
+            self._left()
+        elif self.exchange is Exchange.ANSWERING:
+            self._left()
+        else:  # without asking first: an answer takes its time, and most changes of a stream come alone
+            if self.linger and self.is_quiet():
+                self._let_gather()
+            self._wait(self._readable)
+        tls = self._tls
         while not self.is_cut:
             received = self._receive()
             self.is_cut = not received
-            data = self._plain(received)
+            if tls is None:
+                data = bytes(received)
+            else:
+                data = tls.decrypted(received)
+                if tls.has_outgoing:  # an answer to a change of keys
+                    self._send(tls.outgoing())
+                self.is_cut = self.is_cut or tls.is_ended
             if data:
                 if self.exchange is Exchange.SENT:
                     self.exchange = Exchange.ANSWERING
@@ -233,15 +245,6 @@ class Connection:
             return "it does not speak TLS"
         return str(error) or type(error).__name__
 
-    def _plain(self, received: memoryview) -> bytes:
-        if self._tls is None:
-            return bytes(received)
-        data = self._tls.decrypted(received)
-        if answer := self._tls.outgoing():  # to a change of keys
-            self._send(answer)
-        self.is_cut = self.is_cut or self._tls.is_ended
-        return data
-
     def _send(self, data: bytes) -> None:
         view = memoryview(data)
         while view:
@@ -255,10 +258,10 @@ class Connection:
 
     def _receive(self) -> memoryview:
         """Receive what has come into the buffer, and return that part of it; empty at the end of the connection."""
+        made = self._made
         while True:
-            self._left()
             try:
-                count = self._made.recv_into(self._buffer)
+                count = made.recv_into(self._buffer)
             except BlockingIOError:
                 self._wait(self._readable)
                 continue
@@ -270,6 +273,8 @@ class Connection:
     def _wait(self, poll: select.poll) -> None:
         while not poll.poll(math.ceil(1000 * min(self._left(), _LONGEST_WAIT))):
             pass  # `_left` raises once the deadline has passed
+        if self._is_shut:  # set once and never cleared
+            raise ConnectionAbortedError
 
     def _left(self) -> float:
         """Return the seconds until the deadline.

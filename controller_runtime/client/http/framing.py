@@ -84,7 +84,7 @@ class Chunked:
     def __init__(self) -> None:
         self._left = 0  # bytes of the present chunk that have not come
         self._line = b""  # the beginning of a line that has not come whole
-        self._is_first = True
+        self._is_first = True  # or the line break that ends a chunk has come
         self._trailers: int | None = None  # their bytes so far; None before the last chunk
         self.is_over = False
         self.rest = b""
@@ -105,6 +105,9 @@ class Chunked:
                 at += len(piece)
                 left -= len(piece)
                 continue
+            if len(data) - at == 2 and data.endswith(b"\r\n") and not self._is_first:
+                self._is_first = True  # the end of a chunk came with it, as a rule, so the next line is like the first
+                break
             found = _SIZE_LINE.match(data, at)
             if found is None or (found[0][:1] == b"\r") is self._is_first:
                 self._line = self._incomplete(data[at:])

@@ -48,9 +48,9 @@ class HTTPStream(Stream):
         """Return the next complete lines; None when the stream has ended; see `transport.Stream.read`."""
         self._host.leaving("http stream")
         with self._lock:
-            if self._closed:
+            self._reading = not self._closed
+            if not self._reading:
                 return None
-            self._reading = True
         lines: list[bytes] | None = None
         try:
             lines = self._read_lines(deadline)
@@ -58,7 +58,11 @@ class HTTPStream(Stream):
             if not self._closed:  # or else `close` has caused the failure, and the stream has ended
                 raise self._lost(error) from error
         finally:
-            self._leave(over=lines is None)
+            with self._lock:
+                self._reading = False
+                self._closed = is_over = self._closed or lines is None
+            if is_over:
+                self._connection.close()
         return lines
 
     def _read_lines(self, deadline: float) -> list[bytes] | None:
@@ -102,14 +106,6 @@ class HTTPStream(Stream):
         if isinstance(error, TimeoutError):
             return StreamIdle(f"{self._what}: no complete line in time")
         return ConnectionLost(f"{self._what}: {self._connection.why(error)}")
-
-    def _leave(self, *, over: bool) -> None:
-        with self._lock:
-            self._reading = False
-            self._closed = self._closed or over
-            closed = self._closed
-        if closed:
-            self._connection.close()
 
     def close(self) -> None:
         """Close the stream, and wake a blocked `read`; see `transport.Stream.close`."""

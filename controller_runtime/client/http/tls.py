@@ -24,6 +24,7 @@ class TLS:
 
     Attributes:
         is_ended: Whether the server has announced that it sends no more.
+        has_outgoing: Whether received bytes need an answer, which `outgoing` returns.
 
     Raises:
         ValueError: `server_name` is not a valid name.
@@ -31,13 +32,13 @@ class TLS:
     Threads: one at a time.
     """
 
-    __slots__ = ("_incoming", "_outgoing", "_state", "is_ended")
+    __slots__ = ("_incoming", "_outgoing", "_state", "has_outgoing", "is_ended")
 
     def __init__(self, context: ssl.SSLContext, server_name: str) -> None:
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._state = context.wrap_bio(self._incoming, self._outgoing, server_hostname=_encoded(server_name))
-        self.is_ended = False
+        self.is_ended = self.has_outgoing = False
 
     def is_agreed(self, received: memoryview | bytes = b"") -> bool:
         """Continue the handshake with the received bytes; return whether it is complete.
@@ -68,7 +69,7 @@ class TLS:
     def decrypted(self, received: memoryview) -> bytes:
         """Decrypt received bytes, and return the data of all complete records; empty if there is none.
 
-        The server may want an answer to a record without data, so send the bytes of `outgoing` afterwards.
+        The server may want an answer to a record without data: if `has_outgoing`, send the bytes of `outgoing`.
 
         Raises:
             ssl.SSLError: A record does not belong to this connection.
@@ -84,6 +85,7 @@ class TLS:
                 parts.append(part)
         except ssl.SSLWantReadError:
             pass
+        self.has_outgoing = self._outgoing.pending > 0
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
