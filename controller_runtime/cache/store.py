@@ -240,6 +240,7 @@ class Store:
         return change((old, new, False))
 
     def _moves(self, old: Cached | None, new: Cached | None) -> list[Move]:
+        # Without the lock, because no other thread writes.
         return [(index, index.values(old), index.values(new)) for index in self._indices.values()]
 
     def _put(
