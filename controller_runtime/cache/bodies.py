@@ -119,7 +119,7 @@ class Body(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The memory that this body takes, in bytes."""
+        """The memory that this result takes, in bytes."""
         return _EMPTY + (0 if self.cached is None else bytes_of(self.cached)[0])
 
 
@@ -171,7 +171,7 @@ def replaces(new: Body, old: Body | None) -> bool:
 
 
 def by_pages(absent: int, objects: int) -> bool:
-    """Return whether to fetch `absent` of `objects` bodies by listing pages, rather than one by one."""
+    """Return whether to fetch `absent` of `objects` objects by listing pages, rather than one by one."""
     return absent > FEW and absent * SHARE >= objects
 
 

@@ -44,12 +44,12 @@ class BodyCache:
 
     @property
     def chosen_size(self) -> int:
-        """The memory of the selected bodies in bytes, as an estimate; `memory` limits only the others."""
+        """The estimated bytes of the whole objects that the options select; `memory` limits only the others."""
         return self._chosen_size  # one number
 
     @property
     def held(self) -> int:
-        """The memory of all bodies in bytes, as an estimate."""
+        """The estimated memory of all kept objects (bodies), in bytes."""
         return self._chosen_size + int(self._read.currsize)  # two numbers
 
     def count(self, *, hits: int, misses: int) -> None:
@@ -59,12 +59,12 @@ class BodyCache:
             self.misses += misses
 
     def get(self, key: PlainKey) -> Body | None:
-        """Return the body that is kept for a key; None if none is kept."""
+        """Return the whole object (body) that is kept for a key; None if none is kept."""
         with self._lock:
             return self._chosen.get(key) or self._read.get(key)
 
     def put(self, key: PlainKey, body: Body, *, chosen: bool) -> None:
-        """Keep a body, unless a newer one is kept already. `chosen` is True if the options select the object."""
+        """Keep a whole object, unless a newer state of it is kept. `chosen` is True if the options select it."""
         with self._lock:
             if not replaces(body, self._chosen.get(key) or self._read.get(key)):
                 return
@@ -72,7 +72,7 @@ class BodyCache:
             self._keep(key, body, chosen=chosen)
 
     def place(self, key: PlainKey, *, chosen: bool) -> None:
-        """Count the body of a key, if one is kept, as selected by the options (`chosen`), or as one that was read."""
+        """Count the kept object of a key, if any, as selected by the options (`chosen`), or as one that was read."""
         with self._lock:
             body = self._chosen.get(key) or self._read.get(key)
             if body is not None and chosen != (key in self._chosen):
@@ -80,19 +80,19 @@ class BodyCache:
                 self._keep(key, body, chosen=chosen)
 
     def keep_only(self, is_present: Callable[[PlainKey], bool]) -> None:
-        """Drop the bodies of objects for which `is_present` returns False; that function must take no lock."""
+        """Drop the kept objects for whose key `is_present` returns False; that function must take no lock."""
         with self._lock:
             for key in [key for key in (*self._chosen, *self._read) if not is_present(key)]:
                 self._drop(key)
 
     def drop(self, key: PlainKey, body: Body) -> None:
-        """Drop `body`, which is out of date, unless another body has replaced it."""
+        """Drop the kept object `body`, which is out of date, unless another state has replaced it."""
         with self._lock:
             if (self._chosen.get(key) or self._read.get(key)) is body:
                 self._drop(key)
 
     def changed(self, delta: Delta, seen: Seen) -> None:
-        """Drop the body of a deleted object, and that of a changed one unless it still answers reads; see `fits`."""
+        """Drop a kept object that was deleted, or that has changed unless it still answers reads; see `fits`."""
         key = delta.object.plain_key
         with self._lock:
             body = self._chosen.get(key) or self._read.get(key)

@@ -75,7 +75,7 @@ class BodySource:
             self._resets_before = watched.resets - heads.resets
 
     def changed(self, delta: Delta) -> None:
-        """Drop the body of a changed object. It is a handler of the cache of metadata."""
+        """Drop the kept object if it was deleted, or has changed and no longer answers reads. A handler of changes."""
         self.kept.changed(delta, self._seen())
 
     def fetch_chosen(self, delta: Delta) -> None:
@@ -98,12 +98,12 @@ class BodySource:
             log.debug("chosen body not fetched", collection=self.collection, key=delta.key, error=error)
 
     def forget_others(self) -> None:
-        """Drop the bodies of objects that the cache of the metadata has dropped without a change."""
+        """Drop the kept objects that the cache of the metadata has dropped without a change."""
         if (heads := self._heads) is not None:
             self.kept.keep_only(lambda key: heads.stored(key) is not None)
 
     def is_at_hand(self, head: Cached) -> bool:
-        """Return whether `read(head)` would answer without a request."""
+        """Return whether `read(head)` would return the whole object without a request."""
         return self._at_hand(head) is not None
 
     def read(self, head: Cached) -> Cached | None:
@@ -155,7 +155,7 @@ class BodySource:
         return {key: cached for key, cached in bodies.items() if cached is not None}
 
     async def on_thread(self, function: Callable[[], T]) -> T:
-        """Call a function that reads bodies on a thread for requests of coroutines, and return its result."""
+        """Call a function that reads whole objects, on a thread for requests of coroutines, and return its result."""
         from controller_runtime.client.async_calls import AsyncCalls  # a program without coroutines has no event loop
 
         return await AsyncCalls(self._requests.threads).read(function)

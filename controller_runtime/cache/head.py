@@ -20,16 +20,16 @@ class BodiesOf(Protocol):
     """Returns the whole objects (bodies) of one collection; see `body_source.BodySource`. Threads: any."""
 
     def read(self, head: Cached) -> Cached | None:
-        """Return the body for the metadata `head`; None if the object is gone."""
+        """Return the whole object (body) for the metadata `head`; None if the object is gone."""
 
     def read_all(self, heads: Sequence[Cached], namespace: str, label_selector: str) -> dict[PlainKey, Cached]:
-        """Return the bodies for some metadata, by key, without objects that are gone."""
+        """Return the whole objects (bodies) for some metadata, by key, without objects that are gone."""
 
     def is_at_hand(self, head: Cached) -> bool:
-        """Return whether `read(head)` would answer without a request."""
+        """Return whether `read(head)` would return the whole object without a request."""
 
     def on_thread(self, function: Callable[[], R]) -> Awaitable[R]:
-        """Call a function that reads bodies on another thread than the coroutine's, and return its result."""
+        """Call a function that reads whole objects, on another thread than the coroutine's, and return its result."""
 
 
 class Head(Cached, gc=False, frozen=True, eq=False):
@@ -118,13 +118,13 @@ def of_heads(handler: Callable[[Delta], R], bodies: BodiesOf | None) -> Callable
 
 
 def index_of_heads(values_of: IndexFunction) -> IndexFunction:
-    """Return an index function for a store of metadata that calls `values_of` with `Head` objects without bodies."""
+    """Return an index function for a store of metadata: it calls `values_of` with objects that have only metadata."""
     plain("an index", values_of)
     return lambda cached: values_of(Head(cached, None))
 
 
 def whole(found: Cached | None) -> Cached | None:
-    """Return the whole object for a `Head`, and any other object unchanged; None if the object is gone."""
+    """Return the whole object for a `Head` (its metadata), and other objects unchanged; None if the object is gone."""
     return found.bodies.read(found.of) if type(found) is Head and found.bodies is not None else found
 
 
@@ -151,7 +151,7 @@ def all_whole(found: Sequence[Cached], namespace: str = "", label_selector: str 
 
 
 def metadata_of(found: Iterable[Cached]) -> list[Cached]:
-    """Return the metadata of each `Head`, and other objects unchanged; nothing is fetched."""
+    """Return the metadata of each `Head` (an object to be fetched), and other objects unchanged; nothing is fetched."""
     return [each.of if type(each) is Head else each for each in found]
 
 
@@ -188,16 +188,16 @@ class HeadReads:
         return len(self._store)
 
     def get(self, key: ObjectKey) -> Cached | None:
-        """Return a `Head` for the object of that key; None if there is none."""
+        """Return a `Head` (metadata, the rest on demand) of the object of that key; None if there is none."""
         found = self._store.get(key)
         return None if found is None else Head(found, self._bodies)
 
     def list(self) -> Sequence[Cached]:
-        """Return a `Head` for each object, in the order of the last list."""
+        """Return a `Head` (metadata, the rest on demand) of each object, in the order of the last list."""
         return [Head(found, self._bodies) for found in self._store.list()]
 
     def by_index(self, name: str, value: str) -> Sequence[Cached]:
-        """Return a `Head` for each object that has `value` in the index `name`; see `Store.by_index`."""
+        """Return a `Head` (metadata, the rest on demand) of each object with `value` in the index `name`."""
         return [Head(found, self._bodies) for found in self._store.by_index(name, value)]
 
     def behind(self, version: str) -> bool:

@@ -69,7 +69,7 @@ class ObservedReads:
         return self.select("by_index", f"{name}={value}", lambda: all_whole(self.store.by_index(name, value)))
 
     def metadata_by_index(self, name: str, value: str) -> Sequence[Cached]:
-        """Return the objects that have `value` in the index `name`, without fetching bodies."""
+        """Return the objects with `value` in the index `name`; of a `Head` only the metadata: nothing is fetched."""
         return self.select("by_index", f"{name}={value}", lambda: metadata_of(self.store.by_index(name, value)))
 
     @property

@@ -96,7 +96,7 @@ class Reflector:
         self._relist = RelistRequest(host)
 
     def relist(self, why: str = "") -> None:
-        """Close the watch and list anew; with an empty `why` only if the portion lacks slots, else it resumes."""
+        """Close the watch and list again; with an empty `why` only if slots of a ring are missing, else it resumes."""
         self._relist.make(why)
 
     def run(self, stop: Stop) -> None:

@@ -77,7 +77,7 @@ class Portion:
         return self.share.division.selector(self._wanted)  # one number
 
     def keeps(self, cached: Cached) -> bool:
-        """Return whether the object belongs to a slot of this share."""
+        """Return whether the object belongs to a slot whose objects the cache should have."""
         slot = self.share.division.slot_of(cached)
         return slot is not None and bool(self._wanted >> slot & 1)  # one number; `want` removes what comes too late
 
@@ -150,14 +150,14 @@ class Share:
         self._portions: list[Portion] = []
 
     def portion(self) -> Portion:
-        """Return a portion for a new cache, which keeps the objects of this share."""
+        """Return the portion (the slots to keep) of a new cache for the objects of this share."""
         with self._lock:
             portion = Portion(self._host, self, self._wanted)
             self._portions.append(portion)
         return portion
 
     def drop(self, portion: Portion) -> None:
-        """Forget the portion of a cache that has ended."""
+        """Forget the portion (the slots to keep) of a cache that has ended."""
         with self._lock:
             self._portions.remove(portion)
 
@@ -176,7 +176,7 @@ class Share:
         return filled
 
     def drop_others(self) -> None:
-        """Remove the objects outside of the share from the caches. It takes long if there are many."""
+        """Remove the objects of slots that the share no longer has from the caches. It takes long if there are many."""
         with self._lock:
             portions = [*self._portions]
         for portion in portions:

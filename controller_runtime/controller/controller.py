@@ -311,7 +311,7 @@ class Controller:
         return Trouble(self._running.intake.fallible, self._running.unreadable) if self._running else None
 
     def turns(self, limit: int) -> list[Turn[Request]]:
-        """Return copies of the `Turn`s of all requests being reconciled and of up to `limit` others, delayed or not."""
+        """Return copies of the queue entries of all requests being reconciled, and of up to `limit` others."""
         return self._running.intake.queue.turns(limit) if self._running else []
 
     def why(self, request: Request) -> Why | None:

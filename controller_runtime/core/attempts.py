@@ -64,7 +64,7 @@ class Attempt(Protocol):
         """Return the time of the clock `name`: a `datetime`, or seconds. `ask` reads the clock."""
 
     def chance(self) -> random.Random:
-        """Return the random number generator of this attempt, whose seed is recorded."""
+        """Return the random number generator of this reconcile, whose seed is recorded."""
 
     def state(self, name: str, snapshot: Callable[[], Any], restore: Callable[[Any], None]) -> None:
         """Record or restore state that a reconciler keeps between reconciles; call it before the state is first used.
@@ -74,7 +74,7 @@ class Attempt(Protocol):
         """
 
     def note(self, reason: str) -> None:
-        """Add a reason to keep the record of this attempt after it has ended."""
+        """Add a reason to keep the record of this reconcile after it has ended."""
 
 
 class ControllerAttempts(Protocol):

@@ -175,7 +175,7 @@ class RecordedAttempt:
             self._add((state_step, name, msgspec.json.encode(snapshot())))
 
     def note(self, reason: str) -> None:
-        """Add a reason to keep the record of this attempt longer than others."""
+        """Add a reason to keep the record of this reconcile longer than others."""
         if self.is_open and reason not in self.reasons:
             self.is_noted = True
             self.reasons = [*self.reasons, reason]

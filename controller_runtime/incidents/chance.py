@@ -44,7 +44,7 @@ class AttemptRandom(Random):
         return self._source.gauss(mu, sigma)
 
     def seed(self, *args: object, **kwargs: object) -> None:
-        """Do nothing: the host or the attempt sets the seed."""
+        """Do nothing: the host, or the reconcile that is recorded or replayed, sets the seed."""
 
     @property
     def _source(self) -> Random:

@@ -60,22 +60,22 @@ class AttemptHost:
         return getattr(self._host, name)
 
     def now(self) -> datetime:
-        """Return the wall clock's time, recorded or replayed by the running attempt."""
+        """Return the wall clock's time, recorded or replayed for the running reconcile."""
         attempt = current_attempt()
         return self._host.now() if attempt is None else attempt.clock("now", self._host.now)
 
     def monotonic(self) -> float:
-        """Return monotonic seconds, recorded or replayed by the running attempt."""
+        """Return monotonic seconds, recorded or replayed for the running reconcile."""
         attempt = current_attempt()
         return self._host.monotonic() if attempt is None else attempt.clock("monotonic", self._host.monotonic)
 
     def elapsed(self) -> float:
-        """Return seconds, including those of suspensions, recorded or replayed by the running attempt."""
+        """Return seconds, including those of suspensions, recorded or replayed for the running reconcile."""
         attempt = current_attempt()
         return self._host.elapsed() if attempt is None else attempt.clock("elapsed", self._host.elapsed)
 
     def uuid(self) -> str:
-        """Return a new random UUID, from the random numbers of the running attempt if there is one."""
+        """Return a new random UUID, from the random numbers of the running reconcile if it is recorded or replayed."""
         attempt = current_attempt()
         return self._host.uuid() if attempt is None else uuid_of(attempt.chance())
 
@@ -115,14 +115,14 @@ class LogHandler(logging.Handler):
         self._owner = owner
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Add the line to the running attempt, if there is one that belongs to this handler's recorder."""
+        """Add the line to the record of the running reconcile, if this handler's recorder records it."""
         attempt = current_attempt()
         if isinstance(attempt, RecordedAttempt) and attempt.source.owner is self._owner:
             attempt.log(record.levelname.lower(), record.name, line_of(record))
 
 
 def line_of(record: logging.LogRecord) -> str:
-    """Return the text of a log record with its error, without fields that all lines of an attempt have."""
+    """Return the text of a log record with its error, without fields that all lines of a reconcile have."""
     fields = {name: value for name, value in fields_of(record).items() if name not in _CONSTANT}
     text = str(Line(text_of(record), fields)) if isinstance(record.msg, Line) else record.getMessage()
     error = record.exc_info[1] if record.exc_info else None

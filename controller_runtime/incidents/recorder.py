@@ -161,7 +161,7 @@ class Recorder:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        """Return a context manager: inside its block, logged lines are added to running attempts."""
+        """Return a context manager: inside its block, logged lines are added to the records of running reconciles."""
         handler = LogHandler(self)
         logging.getLogger().addHandler(handler)
         try:
@@ -170,7 +170,7 @@ class Recorder:
             logging.getLogger().removeHandler(handler)
 
     def of(self, controller: str, timeout: float | None) -> Attempts:
-        """Return the recorder of the attempts of one controller; `timeout` limits a reconcile, in seconds."""
+        """Return the recorder of the reconciles of one controller; `timeout` limits a reconcile, in seconds."""
         return Attempts(self, Source(self._host, self, controller, timeout, self._confidential is not None))
 
     def keep(self, attempt: RecordedAttempt, ended: Ended, outcome: Enum, end: object, took: float) -> Item | None:

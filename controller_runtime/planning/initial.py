@@ -34,7 +34,7 @@ def initial_requests(controller: Controller, informers: Informers, on_error: OnE
 
 
 def receives_from_outside(controller: Controller) -> bool:
-    """Return whether a controller has a `Channel`, whose requests a plan cannot know."""
+    """Return whether a controller has a `Channel`, whose requests a dry run of the program cannot know."""
     return any(isinstance(source, Channel) for source in controller.sources)
 
 

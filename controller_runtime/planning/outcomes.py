@@ -148,7 +148,7 @@ def after_deletion(state: Object, answer: Object, now: str) -> dict[str, Any] | 
 
 
 def written(planned: PlannedObject, state: Object, subresource: str) -> PlannedObject:
-    """Return the plan of an object after a write that leads to `state`; its state is None if it `is_gone`."""
+    """Return what is planned for an object after a write that leads to `state`: no state (None) if it `is_gone`."""
     has_status = subresource == "status" or planned.has_status
     return attrs.evolve(planned, state=None if is_gone(state) else state, has_status=has_status)
 

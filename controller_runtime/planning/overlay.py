@@ -117,7 +117,7 @@ class Overlay:
         self._changes: dict[ResourcePath, list[PlainKey]] = {}
 
     def get(self, target: ResourcePath) -> PlannedObject | None:
-        """Return the plan of an object; None if the object was not written."""
+        """Return what is planned for an object; None if the plan did not write it."""
         with self._lock:
             return self._planned.get(_place(target))
 
@@ -148,7 +148,7 @@ class Overlay:
             return [self._planned[place] for place in places], len(changes)
 
     def all(self) -> list[PlannedObject]:
-        """Return the plans of all objects, in the order of their first writes."""
+        """Return what is planned for each written object, in the order of their first writes."""
         with self._lock:
             return [*self._planned.values()]
 

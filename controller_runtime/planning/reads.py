@@ -20,7 +20,7 @@ _SHOWS_THE_OBJECT = ("", "status")
 
 
 def planned_answer(overlay: Overlay, request: HTTPRequest, target: ResourcePath) -> HTTPResponse | None:
-    """Return the answer to a read of one object from the plan; None if the server must be asked."""
+    """Return the answer to a read of an object that the plan wrote; None if the server must be asked."""
     planned = overlay.get(target)
     if planned is None:
         return None

@@ -51,11 +51,11 @@ class PlanReport:
         return CHANGES if self.differences or self.result.refused else NOTHING
 
     def show(self, output: PlanOutput) -> str:
-        """Return the text of the plan in an output format."""
+        """Return the planned changes as text, in an output format."""
         return json.dumps(self.document(), indent=2) if output is PlanOutput.JSON else "\n".join(self._lines())
 
     def document(self) -> dict[str, Any]:
-        """Return the plan as a JSON-compatible dict."""
+        """Return the planned changes as a JSON-compatible dict."""
         result = self.result
         return {
             "changes": [_document(each) for each in self.differences],
@@ -131,7 +131,7 @@ class PlanReport:
 
 
 def report_of(result: PlanResult) -> PlanReport:
-    """Return the report of a plan."""
+    """Return the report of the changes that a program would make."""
     found = [(planned, difference_of(planned)) for planned in result.planned]
     differences = [_with_watchers(each, result.watchers, planned.target.group, planned.target.plural)
                    for planned, each in found if each is not None]  # fmt: skip

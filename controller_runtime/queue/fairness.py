@@ -45,7 +45,7 @@ class FairBand(Generic[T]):
         self.count = 0
 
     def append(self, turn: Turn[T]) -> None:
-        """Queue a turn as the last of its group."""
+        """Queue a hand-out of an item as the last of its group."""
         group = self._groups.get(turn.group)
         if group is None:
             group = self._groups[turn.group] = FifoBand(self._is_low)
@@ -55,7 +55,7 @@ class FairBand(Generic[T]):
         self.count += 1
 
     def first(self) -> Turn[T] | None:
-        """Return the turn to hand out next, without removing it; None if no turn is READY."""
+        """Return the next hand-out of an item, without removing it; None if none is READY."""
         if self._since_oldest >= OLDEST_SHARE - 1:
             return self._by_age.first()
         for _ in range(len(self._ring)):
@@ -70,7 +70,7 @@ class FairBand(Generic[T]):
         return None
 
     def take(self, turn: Turn[T]) -> None:
-        """Remove the turn that `first` has just returned."""
+        """Remove the hand-out that `first` has just returned."""
         if self._since_oldest >= OLDEST_SHARE - 1:
             self._since_oldest = 0
         else:
@@ -79,7 +79,7 @@ class FairBand(Generic[T]):
         self._remove(turn)
 
     def leave(self, turn: Turn[T]) -> None:
-        """Remove a turn that moves to the other band."""
+        """Remove a hand-out that moves to the other band (priority)."""
         self._remove(turn)
 
     def _remove(self, turn: Turn[T]) -> None:

@@ -93,19 +93,19 @@ class Band(Protocol[T]):
 
     @property
     def count(self) -> int:
-        """The number of turns that are queued in this band."""
+        """The number of hand-outs that are queued in this band (priority)."""
 
     def append(self, turn: Turn[T]) -> None:
-        """Queue a turn."""
+        """Queue a hand-out of an item."""
 
     def first(self) -> Turn[T] | None:
-        """Return the turn to hand out next, without removing it; None if no turn is READY."""
+        """Return the next hand-out of an item, without removing it; None if none is READY."""
 
     def take(self, turn: Turn[T]) -> None:
-        """Remove the turn that `first` has just returned."""
+        """Remove the hand-out that `first` has just returned."""
 
     def leave(self, turn: Turn[T]) -> None:
-        """Remove a turn that moves to the other band."""
+        """Remove a hand-out that moves to the other band (priority)."""
 
 
 class FifoBand(Generic[T]):
@@ -124,12 +124,12 @@ class FifoBand(Generic[T]):
         self.count = 0
 
     def append(self, turn: Turn[T]) -> None:
-        """Queue a turn as the last of the band."""
+        """Queue a hand-out of an item as the last of the band."""
         self._turns.append(turn)
         self.count += 1
 
     def first(self) -> Turn[T] | None:
-        """Return the first READY turn, without removing it; None if there is none."""
+        """Return the first hand-out that is READY, without removing it; None if there is none."""
         for turn in self._skipped:
             if turn.state is TurnState.READY:
                 return turn
@@ -144,13 +144,13 @@ class FifoBand(Generic[T]):
         return None
 
     def take(self, turn: Turn[T]) -> None:
-        """Remove the turn that `first` has just returned."""
+        """Remove the hand-out that `first` has just returned."""
         if not (self._skipped and self._unskip(turn)):
             self._turns.popleft()
         self.count -= 1
 
     def leave(self, turn: Turn[T]) -> None:
-        """Remove a turn that moves to the other band. Its entry in the list may stay behind, and is skipped later."""
+        """Remove a hand-out that moves to the other band. Its list entry may stay behind, and is skipped later."""
         self._unskip(turn)
         self.count -= 1
 
@@ -184,16 +184,16 @@ class Bands(Generic[T]):
 
     @property
     def depth(self) -> int:
-        """The number of turns that are queued in the normal band."""
+        """The number of hand-outs that are queued with normal priority."""
         return self._normal.count
 
     @property
     def low_depth(self) -> int:
-        """The number of turns that are queued in the low band."""
+        """The number of hand-outs that are queued with low priority."""
         return self._low.count
 
     def append(self, turn: Turn[T]) -> None:
-        """Queue a turn as the last of its band."""
+        """Queue a hand-out of an item as the last of its band (priority)."""
         (self._low if turn.low else self._normal).append(turn)
 
     def raise_to_normal(self, turn: Turn[T]) -> None:
@@ -206,7 +206,7 @@ class Bands(Generic[T]):
         self._normal.append(turn)
 
     def take(self) -> Turn[T] | None:
-        """Remove and return the turn to hand out next; None if no turn is READY."""
+        """Remove and return the next hand-out of an item; None if none is READY."""
         low, normal = self._low.first(), self._normal.first()
         if low is not None and (normal is None or self._low_waited_for >= LOW_SHARE - 1):
             self._low_waited_for = 0
@@ -255,7 +255,7 @@ class DelayedTurns(Generic[T]):
         return self._entries[0][2] is turn
 
     def take_due(self, now: float) -> Turn[T] | None:
-        """Remove and return the turn with the earliest due time, if that is at or before `now`; otherwise None."""
+        """Remove and return the hand-out with the earliest due time, if that is at or before `now`; otherwise None."""
         while self.first is not None and self.first <= now:
             entry = heapq.heappop(self._entries)
             self.first = self._entries[0][0] if self._entries else None
@@ -264,7 +264,7 @@ class DelayedTurns(Generic[T]):
         return None
 
     def clear(self) -> None:
-        """Remove all turns."""
+        """Remove all delayed hand-outs."""
         self._entries.clear()
         self.first = None
 

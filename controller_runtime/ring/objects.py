@@ -153,7 +153,7 @@ class RingObjects:
         return found
 
     def sighting(self, name: str, lease: dict[str, Any], now: float) -> Sighting:
-        """Return the sighting of a lease read at `now`. Without a readable claim it claims and follows nothing."""
+        """Return the record of a member's lease as read at `now`; without a readable claim it has no slots."""
         try:
             claim = Claim.from_text(annotations_of(lease).get(CLAIM, ""))
         except ValueError:

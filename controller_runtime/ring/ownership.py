@@ -44,7 +44,7 @@ class Turn:
         self.unsure_until = 0.0
 
     def is_of(self, ownership: Ownership) -> bool:
-        """Return whether this turn is of `ownership`, and not of the `Ownership` of another ring."""
+        """Return whether this work was granted by `ownership`, and not by the `Ownership` of another ring."""
         return self._ownership is ownership
 
     def __enter__(self) -> None:
@@ -107,7 +107,7 @@ class Ownership:
         return bool(self.owned >> slot & 1)
 
     def turn(self, slot: int) -> Turn | None:
-        """Begin work for a slot, and return its turn; None if this replica does not own the slot."""
+        """Begin work for a slot, and return a `Turn` to end it by; None if this replica does not own the slot."""
         with self._lock:
             term, owned = self._state
             ring = next((ring for slots, ring in self._by if slots >> slot & 1), None)
@@ -142,7 +142,7 @@ class Ownership:
                 self._unsure |= {slot: max(until, self._unsure.get(slot, 0.0)) for slot in slots_in(self._busy)}
 
     def end(self, turn: Turn) -> None:
-        """Report that the work of a turn has ended."""
+        """Report that the work for a slot that `turn` began has ended."""
         with self._lock:
             if turn.term is not self._state[0]:  # it could send nothing any more
                 return
@@ -213,13 +213,13 @@ class Ownership:
 
 
 def turn_in_hand(ownership: Ownership) -> Turn | None:
-    """Return the turn in which the caller runs, if `ownership` granted it; otherwise None."""
+    """Return the work for a slot in which the caller runs, if `ownership` granted it; otherwise None."""
     turn = _turn.get()
     return turn if turn is not None and turn.is_of(ownership) else None
 
 
 def unbound() -> contextlib.AbstractContextManager[None]:
-    """Return a context manager: requests inside it depend on no membership, except in a turn or `as_member`."""
+    """Return a context manager: requests inside depend on no membership, except in work for a slot or `as_member`."""
 
     @contextlib.contextmanager
     def block() -> Iterator[None]:

@@ -50,11 +50,11 @@ class Claim:
 
     @property
     def has_left(self) -> bool:
-        """Whether the member is leaving and has no slots any more; it never claims a slot again."""
+        """Whether the member is leaving and has no slots any more; it never takes a slot again."""
         return self.is_leaving and not self.slots
 
     def to_text(self) -> str:
-        """Return the claim as the value of its annotation."""
+        """Return the claim (the slots and the state of a member) as the value of its lease annotation."""
         return json.dumps(
             {
                 "epoch": self.epoch,

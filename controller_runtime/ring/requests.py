@@ -103,7 +103,7 @@ class SlotRequests:
             self._condition.notify_all()
 
     def narrow(self, share: Share) -> None:
-        """Drop the objects that are no longer in `share` from its caches. It does not wait: the thread drops them."""
+        """Let the thread drop the objects of slots that `share` no longer has from its caches. It does not wait."""
         with self._condition:
             self._narrowed.append(share)
             self._condition.notify_all()

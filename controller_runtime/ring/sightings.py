@@ -50,9 +50,9 @@ class Sightings:
 
     @property
     def all(self) -> list[Sighting]:
-        """The last sighting of each other member."""
+        """The lease of each other member, as it was last read."""
         return [*self._known.values()]
 
     def next_end(self, now: float) -> list[float]:
-        """Return the times at which the claims that are valid now expire, in monotonic seconds."""
+        """Return the times at which the other members' leases that count now expire, in monotonic seconds."""
         return [each.expires_at for each in self._known.values() if each.expires_at > now]

@@ -50,7 +50,7 @@ class Joined:
 
     @property
     def claimed(self) -> int:
-        """The slots that the member claims now: none once the deadline has passed."""
+        """The slots that the member owns or still works for: none once the deadline has passed."""
         return 0 if self.term.is_over() else self.claim.slots
 
 

@@ -40,7 +40,7 @@ def encoded_response(response: HTTPResponse, *, with_body: bool = True) -> bytes
 
 
 def stream_head() -> bytes:
-    """Return the head of a response with server-sent events, which ends when the connection is closed."""
+    """Return the status line and headers of a response with server-sent events; it ends with the connection."""
     lines = (
         "HTTP/1.1 200 OK",
         "content-type: text/event-stream; charset=utf-8",

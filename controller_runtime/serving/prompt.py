@@ -53,7 +53,7 @@ class PromptAnswers:
         self._streams = ConnectionSlots[ServedConnection](MOST_STREAMS)
 
     def arrived(self, sock: socket.socket, buffer: bytearray) -> Sending:
-        """Return the answer to the request whose head is in `buffer`."""
+        """Return the answer to the request whose request line and headers are in `buffer`."""
         request = head_in(buffer)
         if not isinstance(request, HTTPRequest):
             return self._sending("", HTTPResponse(request or 400))

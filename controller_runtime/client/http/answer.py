@@ -86,7 +86,7 @@ class Answer:
         return []
 
     def rest(self) -> bytes:
-        """Return, once, the bytes that came together with the head; after an upgrade they are of the new protocol."""
+        """Return, once, the bytes received together with the headers; after an upgrade they are of the new protocol."""
         begun, self._begun = self._begun, b""
         return begun
 

@@ -72,12 +72,12 @@ class Baseline:
 
     @property
     def judged(self) -> Mapping[int, int]:
-        """The number of the last rest after each step, by step; only these rests are judged."""
+        """The number of the last rest (a time without changes) after each step, by step; only these are judged."""
         return {each.step: number for number, each in enumerate(self.rests)}
 
     @property
     def coverage(self) -> Coverage:
-        """The part of the state that is compared, summed over all judged rests."""
+        """The part of the state that is compared, summed over all judged rests (times without changes)."""
         return sum((self.rests[number].coverage for number in self.judged.values()), Coverage())
 
     @property

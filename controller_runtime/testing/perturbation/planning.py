@@ -37,7 +37,7 @@ class Planned(NamedTuple):
 
     @property
     def pruned(self) -> int:
-        """The number of plans left out because another plan shows the same."""
+        """The number of planned faults left out because another one shows the same."""
         return self.possible - len(self.plans)
 
 

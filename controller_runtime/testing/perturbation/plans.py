@@ -171,7 +171,7 @@ _KINDS: dict[str, type[Plan]] = {kind.__name__: kind for kind in _ALL}
 
 
 def to_json(plan: Plan) -> dict[str, Any]:
-    """Return a plan as values that JSON can represent."""
+    """Return a plan (one fault at one point of a run) as values that JSON can represent."""
     return {"plan": type(plan).__name__, **attrs.asdict(plan)}
 
 

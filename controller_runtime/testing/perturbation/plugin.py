@@ -46,7 +46,7 @@ class PerturbPlugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-        """Run a test and its plans; return None for a test that cannot or shall not be perturbed, which pytest runs."""
+        """Run a test, and again with each fault; return None, for pytest to run it, if it is not perturbed."""
         script = self._options.script
         if not isinstance(item, pytest.Function) or items.why_not(item):
             return None
@@ -64,7 +64,7 @@ class PerturbPlugin:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-        """Run the test function, wait until the cluster is at rest, and judge the run."""
+        """Run the test function, wait until nothing changes any more in the cluster, and judge the run."""
         session = ambient.session
         if session is None:
             return (yield)

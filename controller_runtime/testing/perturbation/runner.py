@@ -43,7 +43,7 @@ class Runner:
         self._shrunk: set[type[Plan]] = set()
 
     def run(self) -> None:
-        """Run the test without a fault, and then its plans within the budget of the options."""
+        """Run the test without a fault, and then again with each perturbation, within the budget of the options."""
         began = self._clock()
         calm = Session()
         passed = self._run(self._item, calm)

@@ -201,7 +201,7 @@ def _is_finished(resource: str, status: Mapping[str, Any]) -> bool:
 
 
 def plan_of(primary: Primary, walk: Walk) -> StateSequence:
-    """Return the plan that declares the given states."""
+    """Return the plan of a run in which the test declares the given states of the object, in order."""
     patches: list[Mapping[str, Any] | None] = []
     before: Content = primary.states[0]
     for state in walk:
@@ -211,7 +211,7 @@ def plan_of(primary: Primary, walk: Walk) -> StateSequence:
 
 
 def walk_of(primary: Primary, plan: StateSequence) -> list[Content | None]:
-    """Return the states that a plan declares; None for each deletion."""
+    """Return the states of the object that a planned run declares, in order; None for each deletion."""
     walk: list[Content | None] = []
     before: Content = primary.states[0]
     for patch in plan.patches:

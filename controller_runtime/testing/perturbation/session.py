@@ -198,7 +198,7 @@ class Session:
         self._is_in_fixtures = True
 
     def enter_test(self) -> None:
-        """Record that the body of a test begins; the actions of its fixtures are not repeated."""
+        """Record that the function of a test begins; the actions of its fixtures are not repeated."""
         self._is_in_fixtures = False
         if self.run.prelude is not None:
             self.run.prelude = len(self.run.story)

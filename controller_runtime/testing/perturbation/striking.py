@@ -73,7 +73,7 @@ class Striker:
 
     @property
     def is_withholding(self) -> bool:
-        """True while a gate holds back a change, so that the program cannot reach the expected state."""
+        """True while a change is hidden from the program, so that it cannot reach the expected state."""
         return isinstance(self.phase, Holding) and self.phase.gate.holds
 
     @property

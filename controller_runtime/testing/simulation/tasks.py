@@ -69,12 +69,12 @@ class Baton:
         self._turns: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def give(self) -> None:
-        """Let the thread run; a turn that has not been taken yet is not given twice."""
+        """Let the thread run; a second call before it runs has no effect."""
         if self._turns.empty():
             self._turns.put(None)
 
     def take(self, timeout: float | None = None) -> bool:
-        """Wait for the turn, and return whether it came within `timeout` real seconds (None: no limit)."""
+        """Wait until `give` lets the thread run; return False after `timeout` real seconds (None: no limit)."""
         try:
             self._turns.get(timeout=timeout)
         except queue.Empty:

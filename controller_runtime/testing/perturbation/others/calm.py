@@ -75,7 +75,7 @@ class Calm:
         return found
 
     def told(self, plan: Plan) -> str:
-        """Return one line of text about the fault of a plan."""
+        """Return one line of text about the fault of a planned run."""
         return (
             told(self.of(plan).primary, plan)
             if isinstance(plan, StateSequence)

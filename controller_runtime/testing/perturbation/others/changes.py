@@ -119,7 +119,7 @@ class Changes:
         return Rest(self.present(), self.steps, self.reached, is_withheld)
 
     def note_before(self) -> str:
-        """Record a rest before the fault; return the first property that does not hold by then, or an empty text."""
+        """Record the state at a rest before the fault; return the first property violated so far, or an empty text."""
         self._run.before.append(self.rest())
         return f"{self._properties.broken[0]}, before anything was perturbed" if self._properties.broken else ""
 
@@ -164,7 +164,7 @@ class Changes:
         self._hold(Gate(trigger.resource, version + 1))
 
     def open(self) -> None:
-        """Show the hidden changes; if the plan skips a change, the watches end with status 410 instead."""
+        """Show the hidden changes; if the fault is a missed change, the watches end with status 410 instead."""
         self._seen.past = None
         if self._gate is not None:
             self.fired = True

@@ -65,7 +65,7 @@ class Quiet:
         self.lull = 0.0
 
     def note(self, change: Landed) -> None:
-        """Count a change of an object: the operator is not at rest at this moment."""
+        """Count a change of an object: something still happens at this moment."""
         now = self._host.monotonic()
         with self._lock:
             if self._wait is not None:

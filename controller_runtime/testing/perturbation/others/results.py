@@ -110,7 +110,7 @@ def without_complaint(
 
 
 def file_of(plan: Plan, ending: str) -> Path:
-    """Return the path of a plan's file with the suffix `ending`, in the folder of findings."""
+    """Return the path of the file for one planned run, with the suffix `ending`, in the folder of findings."""
     return Path(SCRIPTS) / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', str(plan)).strip('-')}{ending}"
 
 
@@ -227,7 +227,7 @@ def to_mapping(results: Iterable[Result], left_out: int) -> dict[str, Any]:
 
 
 def junit(results: Sequence[Result], story: str) -> bytes:
-    """Return all results as a JUnit report in XML, in which each plan is a test of the story."""
+    """Return all results as a JUnit report in XML, in which each planned run is a test case."""
     counts = Counter(each.status for each in results)
     suite = ElementTree.Element(
         "testsuite",

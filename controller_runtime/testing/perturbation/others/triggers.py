@@ -34,12 +34,12 @@ Point = Trigger | AtCall
 
 
 def fields_of(point: Point) -> dict[str, dict[str, Any]]:
-    """Return a point as the fields of a plan's file."""
+    """Return the point at which a fault happens as the fields of the file that replays it."""
     return {"outside": attrs.asdict(point)} if isinstance(point, AtCall) else to_fields(point)
 
 
 def trigger_of(plan: Plan, calm: Run) -> Point | None:
-    """Return the point at which the fault of a plan happens, by the unperturbed run `calm`; None if `calm` lacks it."""
+    """Return the point at which a planned fault happens, by the unperturbed run `calm`; None if `calm` lacks it."""
     match plan:
         case Crash(write, landed) if write <= len(calm.sent):
             kinds = [kind_of(each, calm) for each in calm.sent[:write]]
@@ -77,7 +77,7 @@ def kind_of(sent: Sent, run: Run) -> str:
 
 
 def in_turn(plans: Sequence[Plan]) -> list[Plan]:
-    """Return plans, which are one fault each, in the order to try them: patterns take turns, for a small budget."""
+    """Return the planned faults in the order to try them: patterns alternate, for a small budget."""
     counts: Counter[str] = Counter()
     places: list[tuple[int, int, Plan]] = []
     for number, plan in enumerate(plans):
