@@ -199,3 +199,35 @@ def test_a_schedule_that_cannot_be_read_is_told_and_not_retried(
     simulation.settle()
     assert runs_in(cluster) == ["00:10"]
     assert condition("Degraded", "False")(cluster.user.get(CronJob, HELLO))
+
+
+def test_a_run_that_was_forbidden_starts_when_the_earlier_one_ends(
+    simulation: Simulation, cluster: EmbeddedCluster
+) -> None:
+    cluster.run(setup)
+    cluster.user.create(CronJob, a_cron_job(concurrencyPolicy="Forbid"))
+    simulation.advance(130.0)
+
+    end_job(cluster, "00:01")
+    simulation.settle()
+
+    assert runs_in(cluster) == ["00:01", "00:02"]
+
+
+def test_no_run_is_started_twice_whenever_the_operator_is_restarted(
+    simulation: Simulation, cluster: EmbeddedCluster
+) -> None:
+    cluster.run(setup)
+    cluster.user.create(CronJob, a_cron_job(successfulJobsHistoryLimit=0))
+    simulation.advance(50.0)
+    seen: list[str] = []
+    for minute, moment in ((1, 9.999), (2, 10.0), (3, 10.001)):
+        simulation.advance(moment)
+        cluster.restart()
+        simulation.advance(20.0 - moment)
+        seen += runs_in(cluster)
+        end_job(cluster, f"00:0{minute}")
+        simulation.advance(40.0)
+        assert runs_in(cluster) == []
+
+    assert seen == ["00:01", "00:02", "00:03"]
