@@ -12,6 +12,7 @@ from apimachinery.errors import UsageError
 from apimachinery.http import HTTPRequest, HTTPResponse
 from controller_runtime.testing.simulation import Simulation
 from embedded_apiserver.__main__ import main
+from embedded_apiserver.kinds.release import Release
 from embedded_apiserver.server import APIServer
 
 RELEASES = ("1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
@@ -251,3 +252,37 @@ def test_a_service_whose_name_begins_with_a_digit_is_refused_until_its_release(
             "case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric "
             "character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
         )
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_roles_of_users_are_those_of_the_release(sim: Simulation, release: str) -> None:
+    ask = server_of(sim, release)
+    minor = int(release.partition(".")[2])
+
+    def named(role: str) -> list[tuple[str, str]]:
+        rules = ask.ok("GET", f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{role}")["rules"]
+        pairs = [(rule.get("apiGroups", ()), rule.get("resources", ())) for rule in rules]
+        return [(group, resource) for groups, resources in pairs for group in groups for resource in resources]
+
+    assert (("events.k8s.io", "events") in named("view")) == (minor >= 35)
+    assert (("", "endpoints") in named("system:aggregate-to-edit")) == (minor <= 33)
+    assert (("", "nodes/metrics") in named("system:monitoring")) == (minor >= 34)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_table_has_the_columns_of_the_release(sim: Simulation, release: str) -> None:
+    ask = server_of(sim, release)
+    minor = int(release.partition(".")[2])
+    headers = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+
+    def columns(path: str) -> list[str]:
+        return [one["name"] for one in ask("GET", path, headers=headers)[1]["columnDefinitions"]]
+
+    assert ("Secrets" in columns(ACCOUNTS)) == (minor <= 34)
+    assert ("PreemptionPolicy" in columns("/apis/scheduling.k8s.io/v1/priorityclasses")) == (minor >= 32)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_gate_that_was_on_for_the_recording_is_off_by_default(release: str) -> None:
+    assert Release.parse(release).has("CoordinatedLeaderElection")
+    assert not Release.parse(release).is_on("CoordinatedLeaderElection")

@@ -14,6 +14,9 @@ import yaml
 
 from differential.servers import Real
 
+SWITCHED_ON = "CoordinatedLeaderElection"
+"""The feature gate that is on in the started server, and off by default in each release."""
+
 
 def _ports(count: int) -> list[int]:
     with contextlib.ExitStack() as stack:
@@ -51,7 +54,7 @@ def started(folder: Path, without: Collection[str] = ("ServiceAccount",), emulat
             ),
             # Its consumer writes to the status of flow schemas whenever it gets to it: no two runs are alike.
             "--enable-priority-and-fairness=false",
-            "--feature-gates=CoordinatedLeaderElection=true",
+            f"--feature-gates={SWITCHED_ON}=true",
             "--runtime-config=coordination.k8s.io/v1beta1=true,coordination.k8s.io/v1alpha2=true",
             *([f"--emulated-version={emulated}"] if emulated else []),
         )

@@ -4,9 +4,10 @@
 DIR has `kube-apiserver` and `etcd`, which are started here; `--kubeconfig FILE` asks a server that runs already, on
 this machine and without the admission plugins below. OUT gets a file for each subject. A recording that was interrupted
 goes on: what is in OUT is not asked about again. `tests/tools/release_data.py` makes the server's data of it.
-`--emulated v1.34.2 --schemas FILE` records a release from a newer binary that emulates it: what it serves, and which
-features are on, are as that binary says; the schemas are those of FILE, which is
-`pkg/generated/openapi/zz_generated.openapi.go` of its source tree.
+`--emulated v1.34.2 --schemas FILE --roles FOLDER` records a release from a newer binary that emulates it: what it
+serves, and which features are on, are as that binary says; the schemas are those of FILE, which is
+`pkg/generated/openapi/zz_generated.openapi.go` of its source tree, and the rules of roles those of FOLDER, which is
+`plugin/pkg/auth/authorizer/rbac/bootstrappolicy/testdata` there.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from differential.real import started  # noqa: E402
 from tests.kit.releases.emulated import Emulated  # noqa: E402
 from tests.kit.releases.go_schemas import schemas  # noqa: E402
 from tests.kit.releases.record import Recorder, text_of  # noqa: E402
+from tests.kit.releases.roles import rules  # noqa: E402
 
 # They change objects, so that defaults could not be told from what they fill in.
 CHANGING = ("ServiceAccount", "Priority", "DefaultTolerationSeconds", "TaintNodesByCondition")
@@ -42,13 +44,15 @@ def main(arguments: list[str]) -> int:
     where.add_argument("--kubeconfig", type=Path)
     parser.add_argument("--emulated", metavar="RELEASE", help="as which the binary answers, such as v1.34.2")
     parser.add_argument("--schemas", type=Path, help="the schemas of the emulated release: zz_generated.openapi.go")
+    parser.add_argument("--roles", type=Path, help="the roles of the emulated release: bootstrappolicy/testdata")
     parser.add_argument("out", type=Path)
     options = parser.parse_args(arguments)
-    if bool(options.emulated) != bool(options.schemas):
-        parser.error("--emulated and --schemas need each other")
+    if not bool(options.emulated) == bool(options.schemas) == bool(options.roles):
+        parser.error("--emulated, --schemas and --roles need each other")
     emulated = None
     if options.emulated:
-        emulated = Emulated(options.emulated, dict(schemas(options.schemas.read_text(encoding="utf-8"))))
+        read = dict(schemas(options.schemas.read_text(encoding="utf-8")))
+        emulated = Emulated(options.emulated, read, rules(options.roles))
     with contextlib.ExitStack() as stack:
         kubeconfig = options.kubeconfig
         if options.real_apiserver is not None:

@@ -3,8 +3,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from tests.kit.releases.emulated import Emulated
 from tests.kit.releases.go_schemas import schemas
+from tests.kit.releases.roles import rules
 
 REF = "#/components/schemas/"
 SOURCE = """
@@ -151,3 +156,57 @@ def test_an_emulated_release_does_not_describe_parameters_that_came_later() -> N
 
     assert Emulated("v1.35.3", {}).parameters(served) == {"watch": "Watch for changes"}
     assert Emulated("v1.36.0", {}).parameters(served) == served
+
+
+ROLES = """
+items:
+- kind: ClusterRole
+  metadata: {creationTimestamp: null, name: system:node}
+  rules: [{apiGroups: [""], resources: [events], verbs: [create]}]
+- kind: ClusterRole
+  metadata: {creationTimestamp: null, name: view}
+  rules: null
+"""
+NODE, VIEW = "clusterroles.rbac.authorization.k8s.io//system:node", "clusterroles.rbac.authorization.k8s.io//view"
+
+
+def test_roles_of_an_emulated_release_have_the_rules_of_its_source_tree(tmp_path: Path) -> None:
+    (tmp_path / "cluster-roles.yaml").write_text(ROLES, encoding="utf-8")
+    for name in ("controller-roles.yaml", "namespace-roles.yaml"):
+        (tmp_path / name).write_text("items: []", encoding="utf-8")
+    own = rules(tmp_path)
+    newer = {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create"]}
+    served = {
+        NODE: {"metadata": {"name": "system:node"}, "rules": [newer]},
+        VIEW: {"rules": None},
+        "a//b": {"value": 1},
+    }
+
+    found = Emulated("v1.34.2", {}, own).objects(served)
+
+    assert found == {**served, NODE: {**served[NODE], "rules": own[NODE]}}
+    assert own[NODE] == [{"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}]
+
+
+@pytest.mark.parametrize(
+    ("release", "accounts", "priorities"),
+    [
+        ("v1.31.1", ["Name", "Secrets", "Age"], ["Name", "Value", "Global-Default", "Age"]),
+        ("v1.34.2", ["Name", "Secrets", "Age"], ["Name", "Value", "Global-Default", "Age", "PreemptionPolicy"]),
+        ("v1.35.3", ["Name", "Age"], ["Name", "Value", "Global-Default", "Age", "PreemptionPolicy"]),
+    ],
+)
+def test_an_emulated_release_has_its_own_columns(release: str, accounts: list[str], priorities: list[str]) -> None:
+    account, priority = "v1/ServiceAccount", "scheduling.k8s.io/v1/PriorityClass"
+    served = {
+        account: [{"name": "Name"}, {"name": "Age"}],
+        priority: [{"name": name} for name in ("Name", "Value", "Global-Default", "Age", "PreemptionPolicy")],
+    }
+    own = {"io.k8s.api.core.v1.ServiceAccount": {"properties": {"secrets": {"description": "Secrets of pods."}}}}
+
+    found = Emulated(release, own).columns(served)
+
+    assert [one["name"] for one in found[account]] == accounts
+    assert [one["name"] for one in found[priority]] == priorities
+    if "Secrets" in accounts:
+        assert found[account][1]["description"] == "Secrets of pods."

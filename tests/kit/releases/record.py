@@ -15,6 +15,7 @@ from typing import Any
 
 from apimachinery.schema import Library, Schema
 from embedded_apiserver.kinds.kind import Kind
+from tests.differential.real import SWITCHED_ON
 from tests.differential.servers import Real, decoded
 from tests.kit.releases.emulated import Emulated
 from tests.kit.releases.forms import form_of, places
@@ -106,9 +107,10 @@ class Recorder:
         return found
 
     def gates(self) -> Record:
-        """Return the stage of each feature gate, and whether it is on."""
+        """Return the stage of each feature gate, and whether it is on by default."""
         text = self._real.ask("GET", "/metrics", {}, b"").body.decode()
-        return {name: {"stage": stage, "on": value == "1"} for name, stage, value in _GATE.findall(text)}
+        found = _GATE.findall(text)
+        return {name: {"stage": stage, "on": value == "1" and name != SWITCHED_ON} for name, stage, value in found}
 
     def warnings(self, kinds: Record) -> Record:
         """Return the warning of each kind whose lists carry one."""
@@ -132,7 +134,7 @@ class Recorder:
                     for field in _METADATA_OF_THE_SERVER:
                         metadata.pop(field, None)
                     found.setdefault(f"{name}/{metadata.get('namespace', '')}/{metadata['name']}", _timeless(obj))
-        return found
+        return self._emulated.objects(found) if self._emulated else found
 
     def _documents(self) -> Iterator[Any]:
         for name, one in self._get("/openapi/v3")["paths"].items():
@@ -159,7 +161,7 @@ class Recorder:
                 api_version = key.rpartition("/")[0].removeprefix("/")
                 found[f"{api_version}/{one['responseKind']['kind']}"] = table["columnDefinitions"]
         found["autoscaling/v1/Scale"] = self._columns_of_scale()
-        return found
+        return self._emulated.columns(found) if self._emulated else found
 
     def _columns_of_scale(self) -> Any:
         """Return the columns of a scale, which has no list: it needs a deployment, which is deleted again."""
