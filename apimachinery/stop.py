@@ -49,7 +49,7 @@ class Stop:
 
     @property
     def stage(self) -> Stage:
-        """The current stage."""
+        """The current stage: running, stopping or cancelled."""
         return self._stage  # without the lock, since it only moves forward
 
     @property

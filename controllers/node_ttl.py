@@ -55,7 +55,7 @@ STEPS: Sequence[TTLStep] = (
 
 
 def advance(step: int, nodes: int) -> int:
-    """Return the index of the step for a cluster with `nodes` nodes whose previous step was `step`."""
+    """Return the index in `STEPS` for a cluster with `nodes` nodes whose previous index was `step`."""
     while nodes > STEPS[step].at_most:
         step += 1
     while nodes < STEPS[step].at_least:

@@ -34,7 +34,7 @@ class Held:
 
     @property
     def present(self) -> Cached | None:
-        """The state in the first store that has the object; None if it is absent from all stores."""
+        """The last seen state of the object, from the first store that has it; None if every store lacks it."""
         return next((cached for cached in self.states.values() if cached is not None), None)
 
     def read(self, store: object, key: ObjectKey, found: Cached | None) -> Cached | None:

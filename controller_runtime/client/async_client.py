@@ -400,7 +400,7 @@ class AsyncClient:
     async def retry_on_conflict(
         self, attempt: Callable[[], Awaitable[T]], *, retry: ConflictRetry = ConflictRetry.QUICK
     ) -> T:
-        """Await `attempt` until it raises no `Conflict`, and return its result.
+        """Call and await `attempt` until it raises no `Conflict`, and return its result.
 
         Delays are those of `retry_on_conflict`.
 

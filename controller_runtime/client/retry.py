@@ -32,7 +32,7 @@ class ConflictRetry(enum.Enum):
 def retry_on_conflict(
     host: Host, attempt: Callable[[], T], *, retry: ConflictRetry = ConflictRetry.QUICK, stop: Stop | None = None
 ) -> T:
-    """Call `attempt` until it raises no `Conflict`, and return its result.
+    """Call the function `attempt` until it raises no `Conflict`, and return its result.
 
     Args:
         host: The source of the time.

@@ -222,7 +222,7 @@ class Controller:
 
     @property
     def inspected(self) -> Sequence[Collection]:
-        """Those `collections` of which a predicate, a mapper or a callback reads more than the changed keys."""
+        """The watched collections of which a predicate, a mapper or a callback reads more than the changed keys."""
         return self._sources.inspected()
 
     @property

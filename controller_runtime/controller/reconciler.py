@@ -78,7 +78,7 @@ class Reconciler(abc.ABC):
 
     @property
     def is_shared(self) -> bool:
-        """Whether the reconciler works only for this replica's slots of a ring, and so needs no leadership."""
+        """Whether the reconciler works only for its replica's part of the objects (of a ring), without a leadership."""
         return False
 
     def metrics(self) -> Iterable[Metric]:

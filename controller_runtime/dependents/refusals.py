@@ -77,7 +77,7 @@ class RefusalWarnings:
         self._primary = primary
 
     def tell(self, primary: AnyObject, states: Sequence[DependentState], memory: PrimaryMemory) -> None:
-        """Queue an event for each such object; if that is impossible, log the reason at debug level."""
+        """Queue a warning event for each refused or foreign object, unless the same was reported before."""
         for state in states:
             each, reason = (state.owned.resource, state.key), state.progress.value
             if state.progress not in (Progress.REFUSED, Progress.NOT_OWNED):

@@ -117,7 +117,7 @@ class Correlator(Protocol):
         """
 
     def close(self) -> list[Write]:
-        """Return the writes of all counts that are not written yet. Call this last: nothing is observed afterwards."""
+        """Return the writes of all event counts that are not written yet. Call it last, after every `observe`."""
 
 
 SpamKey = Callable[[Occurrence], Hashable]

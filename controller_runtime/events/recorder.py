@@ -155,7 +155,7 @@ class EventRecorder:
                 self._condition.notify()
 
     def counts(self) -> dict[OccurrenceFate, int]:
-        """Return the numbers of occurrences and writes so far, by their fate."""
+        """Return the numbers of recorded events and of their writes so far, by what happened to them."""
         with self._condition:
             return self._counts.copy()
 

@@ -69,12 +69,12 @@ class SeriesCorrelator:
         self._series: TTLCache[Hashable, _Series] = TTLCache(CACHED, IDLE, timer=lambda: self._now)
 
     def next_due(self) -> float | None:
-        """Return when the next series ends (monotonic seconds), unless it is repeated before; None if there is none."""
+        """Return when the next series of equal events ends, in monotonic seconds; None if there is no series."""
         first = next(iter(self._series), None)
         return None if first is None else self._series[first].last.at + IDLE
 
     def due(self, now: float) -> list[Write]:
-        """Return the writes of unwritten counts, for series that have ended or have to make room."""
+        """Return the writes of counts that are not written yet, for series that ended or must make room."""
         self._now = now
         ended = [series for _, series in self._series.expire(now)]
         if len(self._series) == CACHED:  # make room for one more here, because the cache would drop a count

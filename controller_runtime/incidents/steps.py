@@ -107,7 +107,7 @@ def state_step(bodies: Bodies, began: float, name: str, value: bytes) -> State:
 
 
 def stream_step(bodies: Bodies, began: float, path: str) -> Stream:
-    """Return the recorded opening of a stream."""
+    """Return the record of a request that opened a stream."""
     return Stream(path)
 
 

@@ -12,7 +12,7 @@ _LATE = "still running after a grace of "
 
 
 def is_still_running(failure: BaseException) -> bool:
-    """Return whether the run that ended with this error left threads running."""
+    """Return whether threads still ran when the manager ended with this error."""
     return any(text.startswith(_LATE) for text in [str(failure), *getattr(failure, "__notes__", ())])
 
 

@@ -27,7 +27,7 @@ Fact: TypeAlias = "str | int | float | bool | None"
 
 @attrs.frozen
 class Lane:
-    """The values of one fact over time.
+    """One named value over time.
 
     Attributes:
         name: The name of the fact.
@@ -45,7 +45,7 @@ class Lane:
 
 
 class Timeline:
-    """Records the values of facts over time, and draws them.
+    """Records named values, such as the number of leaders, over time, and draws them.
 
     Args:
         host: The source of the time; the first record is at zero.
@@ -65,13 +65,13 @@ class Timeline:
         self._left_out = 0
 
     def note(self, facts: Mapping[str, object]) -> None:
-        """Record the current values of some facts; other facts keep their values. None is no value."""
+        """Record new values by name; other names keep their last value. None means no value."""
         now = self._clock.monotonic()
         with self._lock:
             self._note(facts, self._at(now))
 
     def note_all(self, facts: Mapping[str, object]) -> None:
-        """Record the current values of all facts; other facts have no value from now on."""
+        """Record new values by name; all other names have no value from now on."""
         now = self._clock.monotonic()
         with self._lock:
             self._note({**dict.fromkeys(self._lanes), **facts}, self._at(now))
@@ -87,7 +87,7 @@ class Timeline:
                 self._left_out += 1
 
     def noting(self, take: Callable[[], Snapshot]) -> Callable[[], Snapshot]:
-        """Return a function that calls `take`, and records the snapshot's summary and a mark for each new event."""
+        """Return a function that calls `take`, and records the summary of the snapshot and each new event."""
         taken = synchronous("noting", take)
 
         def noted() -> Snapshot:

@@ -86,7 +86,7 @@ class BoundedProgram:
         }
 
     def ring_of(self, asked: AskedAccess) -> ObjectKey | None:
-        """Return the ring of this program whose rights already allow a request; None if there is none."""
+        """Return the key of a ring of this program whose own rights allow a request; None if no ring allows it."""
         for ring in self.rings:
             # A list or watch of the assignment names it by a selector.
             wanted = Access(asked.namespace, asked.group, asked.resource, asked.verb, asked.name or map_name(ring.name))

@@ -7,7 +7,7 @@ import enum
 
 
 class RingBy(enum.Enum):
-    """The property of a request or its object by which it is assigned to one of the ring's slots."""
+    """The property of a request or its object whose hash assigns it to one of the 256 slots of a ring."""
 
     NAMESPACE = "namespace"
     """The namespace of the request: one replica works for all objects of a namespace. For tenants, and for work whose

@@ -169,7 +169,7 @@ class Ownership:
             self._state = self._state[0], self._state[1] & ~slots
 
     def own(self, slots: int, ring: Assignment | None, given: int = ALL) -> int:
-        """Own exactly these slots, so that work for them can begin; return those that were not owned before.
+        """Set the slots that this replica owns, so that work for them can begin; return the newly owned ones.
 
         Args:
             slots: The slots.

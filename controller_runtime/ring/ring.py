@@ -133,7 +133,7 @@ class Ring:
         self.requested.kinds |= {resource, *map(resource_of, children)}
 
     def slot_of(self, request: Request, kind: RingKind | None = None) -> int | None:
-        """Return the slot of a request; in a ring by uid or owner, None if no object of its key is known.
+        """Return the slot (0 to 255) of a request; in a ring by uid or owner, None if no object of its key is known.
 
         Args:
             request: The request.
@@ -186,12 +186,12 @@ class Ring:
         return [*self._kinds] if self._by.needs_object else []
 
     def owns(self, request: Request) -> bool:
-        """Return whether this replica owns the slot of a request now."""
+        """Return whether this replica works for a request now, because it owns the slot of the request."""
         slot = self.slot_of(request)
         return slot is not None and self.ownership.owns(slot)
 
     def shared(self, reconciler: Reconciler, kind: Kind[Any] | None = None) -> Reconciler:
-        """Return a reconciler that calls `reconciler` for requests of owned slots, and skips other requests.
+        """Return a reconciler that calls `reconciler` for requests of this replica's slots, and skips other requests.
 
         Requests that a reconcile sends by the manager's client are refused with `LeadershipLost` once this replica no
         longer owns the slot. A slot is given to another replica only after its reconciles have ended.
@@ -223,7 +223,7 @@ class Ring:
         controller.share(lambda reconciler: self.shared(reconciler, objects.resource), self.requests(objects))
 
     def requests(self, lister: Lister[Any]) -> Channel:
-        """Return a channel for `Controller.receive`, which gets a request for each object of newly owned slots.
+        """Return a channel for `Controller.receive` that requests each object of a slot when this replica gets it.
 
         Args:
             lister: Reads the objects whose keys are the controller's requests.

@@ -10,7 +10,7 @@ from controller_runtime.ring.records import Assignment
 
 @attrs.frozen
 class RingToken:
-    """The fencing token of a slot's owner, from `Ring.token`.
+    """The fencing token of the replica that works for a part (slot) of the objects, from `Ring.token`.
 
     A later owner of a slot has a greater `order`. So a store outside of the cluster can keep the greatest order for
     each key, and refuse writes with a smaller one: then a former owner never changes it, however late its write

@@ -37,7 +37,7 @@ class ManagerMachine(Protocol):
         """Return a transport of the present process to `server`."""
 
     def kill(self) -> bool:
-        """End the present process if the machine can, and return whether it can. Idempotent."""
+        """Kill the process of the manager, and return True; return False if this machine cannot. Idempotent."""
 
     def restart(self) -> None:
         """Start another process after the present one was killed."""

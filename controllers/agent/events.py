@@ -22,7 +22,7 @@ class NodeEvents:
         self._rebooted = False
 
     def started(self, node: AnyObject) -> None:
-        """Record that the agent starts."""
+        """Record an event that the agent starts."""
         self._event(node, "Starting", "starting the node agent")
 
     def record(self, before: Mapping[str, Any] | None, node: Mapping[str, Any]) -> None:

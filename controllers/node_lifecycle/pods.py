@@ -52,7 +52,7 @@ class PendingPods:
         self._passes: dict[str, MarkingProgress] = {}
 
     def add(self, name: str) -> None:
-        """Start a pass over all pods of a node."""
+        """Begin to mark all pods of a node as not ready."""
         with self._lock:
             self._passes[name] = MarkingProgress()
 
@@ -64,7 +64,7 @@ class PendingPods:
             self._passes.pop(name, None)
 
     def progress(self, name: str) -> MarkingProgress | None:
-        """Return the progress of the pass over the pods of a node; None if there is no pass."""
+        """Return the progress of marking the pods of a node as not ready; None if no marking is in progress."""
         with self._lock:
             return self._passes.get(name)
 

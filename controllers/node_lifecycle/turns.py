@@ -45,12 +45,12 @@ class Turns:
 
     @property
     def rate(self) -> float:
-        """The turns per second."""
+        """The number of nodes per second whose eviction may begin."""
         return self._rate
 
     @property
     def waiting(self) -> list[str]:
-        """The nodes that wait for a turn, in order of arrival."""
+        """The nodes that wait for permission to be evicted, in order of arrival."""
         return [*self._waiting]
 
     @property
@@ -92,7 +92,7 @@ class Turns:
         return self._missing(now) / self._rate if [name] == self._first else None
 
     def take(self, name: str, now: float) -> list[str]:
-        """Take the turn that `ask` offered, unless the node has one already, and return the nodes to wake."""
+        """Take the permission that `ask` offered, unless the node has one, and return the nodes to wake."""
         if name in self._granted:
             return []
         self._level, self._at = self._level_at(now) - 1.0, now
@@ -125,7 +125,7 @@ class Turns:
         return self.leave(name)
 
     def leave(self, name: str) -> list[str]:
-        """Remove a node that needs no turn or has used it, and return the nodes to wake."""
+        """Remove a node that needs no permission to be evicted or has used it, and return the nodes to wake."""
         was_first = [name] == self._first
         self._waiting.pop(name, None)
         self._granted.pop(name, None)

@@ -60,12 +60,12 @@ _read = decoder_for(Volume, PERSISTENT_VOLUMES)
 
 
 def claim_name(stateful_set: StatefulSet, template: dict[str, Any], ordinal: int) -> str:
-    """Return the name of the claim that a template gives to the pod with this ordinal."""
+    """Return the name of the volume claim that a template gives to the pod with this ordinal."""
     return f"{template['metadata']['name']}-{stateful_set.metadata.name}-{ordinal}"
 
 
 def volumes_for(stateful_set: StatefulSet, ordinal: int) -> list[dict[str, Any]]:
-    """Return the volumes of the pod with this ordinal that refer to claims."""
+    """Return the volumes of the pod with this ordinal that refer to its volume claims."""
     return [
         {
             "name": template["metadata"]["name"],
@@ -89,7 +89,7 @@ class Claims:
         self._lister = manager.lister(PERSISTENT_VOLUME_CLAIMS, Claim)
 
     def create_missing(self, stateful_set: StatefulSet, ordinal: int) -> Iterable[str]:
-        """Create the claims that the pod with this ordinal lacks, and return the names of the created ones."""
+        """Create the volume claims that the pod with this ordinal lacks, and return the names of the created ones."""
         made = []
         for template in stateful_set.spec.volume_claim_templates or ():
             name = claim_name(stateful_set, template, ordinal)
@@ -167,7 +167,7 @@ class ClaimBinder(Reconciler):
     client: Client
 
     def reconcile(self, request: Request) -> Result:
-        """Create the volume of a claim and bind the two; delete the volume of a claim that is gone."""
+        """Create the volume of a volume claim and bind the two; delete the volume of a claim that is gone."""
         claim = self.claims.get(request)
         self._delete_volumes(request, "" if claim is None else claim.metadata.uid)
         if claim is None or claim.metadata.deletion_timestamp is not None or claim.status.get("phase") == "Bound":

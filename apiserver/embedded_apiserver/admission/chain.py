@@ -126,7 +126,7 @@ class Chain:
         self._awake: tuple[int, dict[tuple[Kind | None, Operation, str], Awake | None]] = (0, {})
 
     def has(self, name: str) -> bool:
-        """Return whether a step is switched on."""
+        """Return whether the admission step with this name is switched on."""
         return any(step.name == name for step in self._steps)
 
     def steps(self, kind: Kind, operation: Operation, subresource: str) -> Awake | None:

@@ -29,7 +29,7 @@ class Reinvocations:
 
     @staticmethod
     def of(rounds: Rounds, step: str) -> Reinvocations:
-        """Return the state of a step for the write to which `rounds` belongs."""
+        """Return the state of an admission step for the write to which `rounds` belongs."""
         found: Reinvocations = rounds.notes.setdefault(step, Reinvocations(rounds))
         return found
 
@@ -42,11 +42,11 @@ class Reinvocations:
             self._all_due()
 
     def end(self, obj: Object) -> None:
-        """Record the object that the step returns at the end of a round."""
+        """Record the object that the step returns after its webhooks or policies were called."""
         self._left = obj
 
     def is_due(self, key: Hashable) -> bool:
-        """Return whether to call the webhook or policy `key` in this round."""
+        """Return whether to call the webhook or policy `key` now: in the first round always, later if it is due."""
         return not self._rounds.is_second or key in self._due
 
     def note_change(self) -> None:

@@ -132,7 +132,7 @@ class Attributes(NamedTuple):
         self.asked.warnings.append(text)
 
     def refused(self, text: str) -> StatusError:
-        """Return the error (403) with which a step refuses the write; `text` is the reason."""
+        """Return the error (403) with which an admission step rejects the write; `text` is the reason."""
         return forbidden(self.kind, self.name, text)
 
 

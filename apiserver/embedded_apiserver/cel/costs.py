@@ -72,7 +72,7 @@ def matches(arguments: Sequence[Value], result: Value) -> int:
 
 
 def known(operand: Operand) -> Range:
-    """Return the range of an argument's size; if it is unknown, the range of all sizes."""
+    """Return the least and greatest size of an argument; if its size is unknown, the range of all sizes."""
     return UNKNOWN if operand.size is None else operand.size
 
 

@@ -38,11 +38,11 @@ class Gate:
         return any(watch.has_lines for watch in [*self._waiting])
 
     def over(self, watch: Watch, on_ready: Callable[[], None]) -> Watch:
-        """Return a watch that this gate stalls; `watch` itself once the gate is open."""
+        """Return a watch that is stalled until `open` is called; `watch` itself if it was called already."""
         return watch if self.is_open else HeldWatch(watch, self, on_ready)
 
     def enter(self, watch: HeldWatch) -> None:
-        """Add a watch that the gate now holds back; `open` lets it continue."""
+        """Add a watch that is stalled from now on; `open` lets it continue."""
         self._waiting[watch] = None
 
     def leave(self, watch: HeldWatch) -> None:
@@ -76,7 +76,7 @@ class HeldWatch:
 
     @property
     def has_lines(self) -> bool:
-        """True if there are lines that the gate holds back."""
+        """True if there are lines that the watch may not send yet."""
         return bool(self._held)
 
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:

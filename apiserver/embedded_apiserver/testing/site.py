@@ -105,7 +105,7 @@ class Site:
         return self.front.take_leftovers()
 
     def user(self, name: str, groups: Sequence[str]) -> Path:
-        """Return the path of a kubeconfig for a user with these groups, which is valid in every round."""
+        """Return the path of a kubeconfig for a user with these groups, which is valid in every test."""
         user = User(name, groups=tuple(dict.fromkeys((*groups, AUTHENTICATED))))
         for known, path in self._files:
             if known == user:

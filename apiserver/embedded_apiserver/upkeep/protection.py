@@ -38,7 +38,7 @@ class ProtectionController:
         self.due: dict[Item, None] = {}
 
     def see(self, item: Item, old: Stored | None, new: Stored | None) -> None:
-        """Record a terminating claim or volume; a change of a pod makes all recorded ones due."""
+        """Record a volume claim or volume that is being deleted; a change of a pod makes all of them due again."""
         if item.kind in FINALIZERS:
             if new is not None and meta_of(new).deletion_timestamp:
                 self._waiting[item] = self.due[item] = None
