@@ -19,18 +19,17 @@ from apimachinery.host import Host
 from apimachinery.http import Handler
 from apimachinery.log import configure
 from apimachinery.system import SystemHost
-from embedded_apiserver.admission.chain import NAMES, OFF_BY_DEFAULT
-from embedded_apiserver.audit import AuditedHandler
+from embedded_apiserver.admission.names import NAMES, OFF_BY_DEFAULT
 from embedded_apiserver.cel.meter import MOST_STEPS
 from embedded_apiserver.gates import parse_gates
-from embedded_apiserver.perturbation.perturbing import Perturbing
-from embedded_apiserver.server import APIServer
 from embedded_apiserver.shell.address import LOOPBACK, Address
 from embedded_apiserver.shell.identity import Identity, identity_from_child
-from embedded_apiserver.shell.quick_import import without_authorities
+from embedded_apiserver.shell.quick_import import without_authorities, without_client, without_collections
 from embedded_apiserver.upkeep.identity_lease import IdentityLease
 
 if TYPE_CHECKING:
+    from embedded_apiserver.perturbation.perturbing import Perturbing
+    from embedded_apiserver.server import APIServer
     from embedded_apiserver.storage.witness import Witness
 
 
@@ -141,7 +140,7 @@ def command(**options: Any) -> None:
     serve(**options)
 
 
-Beside = Callable[[Host, APIServer, str], AbstractContextManager[None]]
+Beside = Callable[[Host, "APIServer", str], AbstractContextManager[None]]
 """Returns a context manager that is entered before the server serves and left after it has stopped.
 
 It is called with the host, the server, and the bearer token that the server requires.
@@ -199,6 +198,7 @@ class ServerSettings:
         Raises:
             UsageError: A setting is wrong or cannot be met.
         """
+        from embedded_apiserver.server import APIServer
         from embedded_apiserver.shell import webhook_calls
 
         journal = None
@@ -252,7 +252,7 @@ def serve(
         UsageError: A setting is wrong or cannot be met.
     """
     configure(level=logging.WARNING)
-    host, chosen, perturbed = SystemHost(), ServerSettings(**settings), Perturbing.of(perturb, perturb_restart)
+    host, chosen, perturbed = SystemHost(), ServerSettings(**settings), _perturbing(perturb, perturb_restart)
     address = Address.of(bind_address, tls_san)
     with ExitStack() as stack:
         # Before the identity: of servers that start at once on a new directory, only the one that goes on may make it.
@@ -265,8 +265,11 @@ def serve(
             port=port, address=address, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent
         )
         server = stack.enter_context(closing(chosen.server(host, identity, witness)))
-        audited = None if audit_log_path is None else AuditedHandler(host, server, audit_log_path)
-        handler: Handler = server if audited is None else stack.enter_context(audited)
+        handler: Handler = server
+        if audit_log_path is not None:
+            from embedded_apiserver.audit import AuditedHandler
+
+            handler = stack.enter_context(AuditedHandler(host, server, audit_log_path))
         handler = handler if perturbed is None else perturbed.handler(host, server, handler)
         if beside is not None:
             stack.enter_context(beside(host, server, identity.token))
@@ -274,11 +277,22 @@ def serve(
         process.run(host, handler, identity, options, click.echo, lease, server.publish)
 
 
+def _perturbing(plan: Path | None, restart: str) -> Perturbing | None:
+    """Return what the options `--perturb` and `--perturb-restart` ask for; None without them."""
+    if plan is None and not restart:
+        return None
+    from embedded_apiserver.perturbation.perturbing import Perturbing  # reads YAML and expressions: 0.04 s and 1 MiB
+
+    return Perturbing.of(plan, restart)
+
+
 def _identity(data_dir: Path | None, host: SystemHost, address: Address) -> Identity:
     """Return the server's identity, which a child process makes while this one imports the server."""
-    with without_authorities():
+    with without_collections(), without_authorities(), without_client():
         identity_of = identity_from_child(data_dir, host.now(), address.certified)
-        import embedded_apiserver.shell.process  # noqa: F401
+        import embedded_apiserver.server
+        import embedded_apiserver.shell.process
+        import embedded_apiserver.shell.webhook_calls  # noqa: F401
 
         return identity_of()
 

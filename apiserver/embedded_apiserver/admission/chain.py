@@ -21,6 +21,7 @@ from embedded_apiserver.admission.classes import (
     PersistentVolumeClaimResize,
 )
 from embedded_apiserver.admission.limit_ranger import LimitRanger
+from embedded_apiserver.admission.names import NAMES, OFF_BY_DEFAULT
 from embedded_apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from embedded_apiserver.admission.pod_security.step import PodSecurity
 from embedded_apiserver.admission.pods import DefaultTolerationSeconds, Priority
@@ -63,9 +64,6 @@ STEPS: tuple[type[Step], ...] = (
 """All steps in their order; the first sentence of the docstring of each is its row in `docs/kinds.md`."""
 WEBHOOKS = (MutatingAdmissionWebhook.name, ValidatingAdmissionWebhook.name)
 """The names of the steps that call webhooks."""
-OFF_BY_DEFAULT = (ServiceAccount.name,)
-"""The names of the steps that are off unless they are switched on."""
-NAMES = tuple(step.name for step in STEPS)
 """The names of all steps, in their order."""
 
 

@@ -9,9 +9,6 @@ from functools import cache
 from embedded_apiserver.cel import types
 from embedded_apiserver.cel.declarations import Environment
 from embedded_apiserver.cel.errors import CompileError, InstantiationError
-from embedded_apiserver.cel.library import jsonpatch
-from embedded_apiserver.cel.library.authorization import AUTHORIZER, RESOURCE
-from embedded_apiserver.cel.library.libraries import LIBRARIES
 from embedded_apiserver.cel.program import CELProgram, compile_expression
 from embedded_apiserver.cel.types import BOOL, DYN, INT, STRING, TIMESTAMP, Field, Kind, Type
 
@@ -133,6 +130,10 @@ def admission_environment(
         has_patches: True for the types of apply configurations and JSON patches, which mutations need.
         has_resource: True for `authorizer.requestResource`, if there is `authorizer`; type checks do not have it.
     """
+    from embedded_apiserver.cel.library.authorization import AUTHORIZER, RESOURCE
+    from embedded_apiserver.cel.library.jsonpatch import JSON_PATCH as PATCHES
+    from embedded_apiserver.cel.library.libraries import LIBRARIES
+
     variables = {"object": DYN, "oldObject": DYN, "namespaceObject": NAMESPACE, "request": REQUEST}
     if has_params:
         variables["params"] = DYN
@@ -141,7 +142,7 @@ def admission_environment(
         if has_resource:
             variables["authorizer.requestResource"] = RESOURCE
     if has_patches:
-        return Environment(variables, (*LIBRARIES, jsonpatch.JSON_PATCH), _made_by_patches)
+        return Environment(variables, (*LIBRARIES, PATCHES), _made_by_patches)
     return Environment(variables, LIBRARIES)
 
 

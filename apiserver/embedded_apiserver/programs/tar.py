@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import io
 import posixpath
-import tarfile
 from collections.abc import Callable, MutableMapping
 
 from embedded_apiserver.programs.process import Process
@@ -43,6 +42,8 @@ def tar(
 
 
 def _pack(process: Process, files: MutableMapping[str, bytes], paths: list[str]) -> int:
+    import tarfile  # here and below, because most servers run no `kubectl cp`
+
     code = 0
     with tarfile.open(fileobj=_Sink(process), mode="w|", format=tarfile.PAX_FORMAT) as archive:
         for path in paths:
@@ -60,6 +61,8 @@ def _pack(process: Process, files: MutableMapping[str, bytes], paths: list[str])
 
 
 def _unpack(process: Process, files: MutableMapping[str, bytes], folder: str) -> int:
+    import tarfile
+
     try:
         with tarfile.open(fileobj=process.stdin, mode="r|*") as archive:
             for entry in archive:

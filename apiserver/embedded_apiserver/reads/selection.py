@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from apimachinery.selectors import FieldSelector
 from embedded_apiserver.kinds.kind import Kind
 from embedded_apiserver.list_options import ListOptions, parsed_selectors
 from embedded_apiserver.reads.selector_fields import check_fields, fields_for_selector
-from embedded_apiserver.reads.shards import ShardSelector
 from embedded_apiserver.status import untyped
 from embedded_apiserver.storage.stored import Stored
+
+if TYPE_CHECKING:
+    from embedded_apiserver.reads.shards import ShardSelector
 
 _NAME, _NAMESPACE = "metadata.name", "metadata.namespace"
 
@@ -86,8 +89,12 @@ class Selection:
 
 
 def _shards(text: str) -> ShardSelector | None:
+    if not text:
+        return None
+    from embedded_apiserver.reads.shards import ShardSelector  # with the parser of expressions, which few servers need
+
     try:
-        return ShardSelector.parse(text) if text else None
+        return ShardSelector.parse(text)
     except ValueError as error:
         raise untyped(f"invalid shard selector: {error}") from None
 

@@ -16,7 +16,7 @@ import socket
 import ssl
 from collections.abc import Callable
 
-from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
 
 from apimachinery.log import get_logger
 from embedded_apiserver.shell.address import LOOPBACK
@@ -91,15 +91,15 @@ class Connections:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limit: int) -> None:
         self._loop = loop
-        self._places: Places[web.RequestHandler] = Places(limit)
+        self._places: Places[RequestHandler] = Places(limit)
         # Connections without a transport yet: those in their handshake, and the sockets of those before it.
-        self._handshakes: dict[web.RequestHandler, asyncio.Task[None]] = {}
-        self._sockets: dict[web.RequestHandler, socket.socket] = {}
-        self._transports: dict[web.RequestHandler, asyncio.Transport] = {}
+        self._handshakes: dict[RequestHandler, asyncio.Task[None]] = {}
+        self._sockets: dict[RequestHandler, socket.socket] = {}
+        self._transports: dict[RequestHandler, asyncio.Transport] = {}
         self._sweeper = loop.call_later(_SWEEP, self._sweep)
         self._warned_at = -math.inf
 
-    def take(self, sock: socket.socket, protocol: web.RequestHandler, context: ssl.SSLContext | None) -> None:
+    def take(self, sock: socket.socket, protocol: RequestHandler, context: ssl.SSLContext | None) -> None:
         """Begin a connection on an accepted socket; `context` is the TLS context, or None for plain HTTP."""
         self._places.enter(protocol, self._loop.time())
         self._sockets[protocol] = sock
@@ -121,20 +121,20 @@ class Connections:
             self._abort(closing)
         return closing is not None
 
-    def made(self, protocol: web.RequestHandler, transport: asyncio.Transport) -> None:
+    def made(self, protocol: RequestHandler, transport: asyncio.Transport) -> None:
         """Record that a connection has been established."""
         self._transports[protocol] = transport
 
-    def lost(self, protocol: web.RequestHandler) -> None:
+    def lost(self, protocol: RequestHandler) -> None:
         """Record that a connection has ended."""
         self._transports.pop(protocol, None)
         self._places.leave(protocol)
 
-    def begin(self, protocol: web.RequestHandler, *, known: bool) -> None:
+    def begin(self, protocol: RequestHandler, *, known: bool) -> None:
         """Record that a request has arrived; `known` is True if it had a valid token."""
         self._places.begin(protocol, self._loop.time(), known=known)
 
-    def end(self, protocol: web.RequestHandler) -> None:
+    def end(self, protocol: RequestHandler) -> None:
         """Record that a request has been answered."""
         self._places.end(protocol, self._loop.time())
 
@@ -154,7 +154,7 @@ class Connections:
         for transport in tuple(self._transports.values()):
             transport.abort()  # `close` would wait for the client's part of the TLS shutdown, which may never come
 
-    async def _connect(self, protocol: web.RequestHandler, context: ssl.SSLContext | None) -> None:
+    async def _connect(self, protocol: RequestHandler, context: ssl.SSLContext | None) -> None:
         sock = self._sockets.pop(protocol, None)
         if sock is None:
             return  # closed before the handshake began
@@ -176,7 +176,7 @@ class Connections:
             if protocol not in self._transports:
                 self.lost(protocol)
 
-    def _abort(self, protocol: web.RequestHandler) -> None:
+    def _abort(self, protocol: RequestHandler) -> None:
         # Here and not in `lost`, which comes in a later pass of the loop: until then it could be chosen again.
         self._places.leave(protocol)
         if (sock := self._sockets.pop(protocol, None)) is not None:
@@ -216,7 +216,7 @@ class Listener:
         self._connections: Connections
 
     def accept(
-        self, connections: Connections, factory: Callable[[], web.RequestHandler], context: ssl.SSLContext | None
+        self, connections: Connections, factory: Callable[[], RequestHandler], context: ssl.SSLContext | None
     ) -> int:
         """Start to accept connections, and return the port.
 

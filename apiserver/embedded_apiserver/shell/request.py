@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from aiohttp import web
+from aiohttp.web_request import BaseRequest
 
 from apimachinery.http import BODY_LIMIT, VALUE_SEPARATOR, HTTPRequest, storable
 
@@ -17,12 +17,12 @@ BODIES_LIMIT = 64 * 1024 * 1024
 _PATIENCE = 30.0
 
 
-def request_of(request: web.BaseRequest, headers: dict[str, str], body: bytes = b"") -> HTTPRequest:
+def request_of(request: BaseRequest, headers: dict[str, str], body: bytes = b"") -> HTTPRequest:
     """Return aiohttp's request as an `HTTPRequest` with these headers and this body."""
     return HTTPRequest(request.method, *_target(request), headers, body)
 
 
-def headers_of(request: web.BaseRequest) -> dict[str, str]:
+def headers_of(request: BaseRequest) -> dict[str, str]:
     """Return the headers of a request by name, in lower case. Values of repeated headers are joined by commas.
 
     Values of impersonation headers are joined by a line feed, because the name of a group may contain a comma.
@@ -36,7 +36,7 @@ def headers_of(request: web.BaseRequest) -> dict[str, str]:
     return headers
 
 
-def body_at_hand(request: web.BaseRequest) -> bytes | None:
+def body_at_hand(request: BaseRequest) -> bytes | None:
     """Return the body if it is empty or has already arrived; None if it is still arriving.
 
     With the header `Expect` the result is None, unless the body is empty: the client may wait for an interim response
@@ -48,7 +48,7 @@ def body_at_hand(request: web.BaseRequest) -> bytes | None:
     return content.read_nowait() if content.is_eof() and "Expect" not in request.headers else None
 
 
-async def read_body(request: web.BaseRequest) -> bytes:
+async def read_body(request: BaseRequest) -> bytes:
     """Return the whole body; of a body longer than `BODY_LIMIT` only that many bytes and one more, so that the handler
     refuses it.
 
@@ -72,7 +72,7 @@ class Bodies:
     def __init__(self) -> None:
         self._held = 0
 
-    def reserve(self, request: web.BaseRequest) -> int | None:
+    def reserve(self, request: BaseRequest) -> int | None:
         """Reserve memory for the body of `request`; return the number of bytes to `release`, or None if the limit is
         reached.
 
@@ -90,7 +90,7 @@ class Bodies:
         self._held -= size
 
 
-def _target(request: web.BaseRequest) -> tuple[str, tuple[tuple[str, str], ...]]:
+def _target(request: BaseRequest) -> tuple[str, tuple[tuple[str, str], ...]]:
     """Return path and query of the request line, percent-decoded. Those of aiohttp are normalised, which loses `//`."""
     target = storable(request.raw_path)
     if not target.startswith("/"):

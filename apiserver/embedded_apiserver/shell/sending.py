@@ -7,7 +7,8 @@ import asyncio
 import contextlib
 from typing import Protocol
 
-from aiohttp import web
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import Response, StreamResponse
 
 from apimachinery.http import HTTPResponse
 from apimachinery.log import get_logger
@@ -35,20 +36,20 @@ def progress() -> asyncio.Timeout:
     return asyncio.timeout(_STALL_LIMIT)
 
 
-def give_up(request: web.BaseRequest, connection: _Abortable) -> None:
+def give_up(request: BaseRequest, connection: _Abortable) -> None:
     """Abort the connection of a client that has stopped reading, and log a warning."""
     log.warning("connection closed, its client has stopped reading", path=request.path)
     connection.abort()
 
 
-def cut(request: web.BaseRequest) -> web.StreamResponse:
+def cut(request: BaseRequest) -> StreamResponse:
     """Close the connection of a request without a response."""
     if request.transport is not None:
         request.transport.abort()
-    return web.Response()  # no client gets it
+    return Response()  # no client gets it
 
 
-def short_response(request: web.BaseRequest, answer: HTTPResponse, *, last: bool) -> web.StreamResponse | None:
+def short_response(request: BaseRequest, answer: HTTPResponse, *, last: bool) -> StreamResponse | None:
     """Return aiohttp's response if the body is short and the connection's buffer is empty; otherwise None.
 
     aiohttp can send such a response immediately, without the timeout and the task switches of `Sender`.
@@ -59,8 +60,8 @@ def short_response(request: web.BaseRequest, answer: HTTPResponse, *, last: bool
     return _whole(answer, last)
 
 
-def _whole(answer: HTTPResponse, last: bool) -> web.Response:
-    response = web.Response(status=answer.status, headers=answer.headers, body=answer.body)
+def _whole(answer: HTTPResponse, last: bool) -> Response:
+    response = Response(status=answer.status, headers=answer.headers, body=answer.body)
     if last:
         response.force_close()
     return response
@@ -78,7 +79,7 @@ class Sender:
     def __init__(self) -> None:
         self.pending = 0
 
-    async def send(self, request: web.BaseRequest, answer: HTTPResponse, *, last: bool = False) -> web.StreamResponse:
+    async def send(self, request: BaseRequest, answer: HTTPResponse, *, last: bool = False) -> StreamResponse:
         """Send a response as fast as the client reads it; if `last` is True, the connection is closed afterwards."""
         if len(answer.body) > PART and request.method != "HEAD":  # aiohttp writes no body in answer to HEAD
             return await self._send_parts(request, answer, last)
@@ -95,8 +96,8 @@ class Sender:
                 give_up(request, transport)
         return response
 
-    async def _send_parts(self, request: web.BaseRequest, answer: HTTPResponse, last: bool) -> web.StreamResponse:
-        response = web.StreamResponse(status=answer.status, headers=answer.headers)
+    async def _send_parts(self, request: BaseRequest, answer: HTTPResponse, last: bool) -> StreamResponse:
+        response = StreamResponse(status=answer.status, headers=answer.headers)
         response.content_length = size = len(answer.body)
         if last:
             response.force_close()

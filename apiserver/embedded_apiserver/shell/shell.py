@@ -14,7 +14,10 @@ import ssl
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import StreamResponse
+from aiohttp.web_server import Server
 
 from apimachinery.host import Host
 from apimachinery.http import NO_ANSWER, Handler, HTTPRequest, HTTPResponse, Screen, Watch
@@ -118,7 +121,7 @@ class Shell:
         for workers in (self._readers, self._writers, self._callers):
             workers.join(_JOIN_TIMEOUT)
 
-    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def _serve(self, request: BaseRequest) -> StreamResponse:
         headers = headers_of(request)
         known = self._screen is None or self._screen.knows(headers)
         connections, last = self._connections, False
@@ -141,7 +144,7 @@ class Shell:
             connections.end(request.protocol)
 
     async def _answer_late_body(
-        self, request: web.BaseRequest, headers: dict[str, str], watcher: Watcher | Upgrading
+        self, request: BaseRequest, headers: dict[str, str], watcher: Watcher | Upgrading
     ) -> tuple[HTTPResponse | Watch, bool]:
         """Return the answer to a request whose body has not arrived with its head, and whether to close the connection.
 
@@ -182,12 +185,10 @@ class Shell:
         return _BUSY if self._sender.pending > PENDING_LIMIT else self._handler.handle(asked, on_ready)
 
 
-class _Server(web.Server):
+class _Server(Server):
     """The HTTP server of aiohttp, which reports the begin and the end of each connection to `Connections`."""
 
-    def __init__(
-        self, connections: Connections, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-    ) -> None:
+    def __init__(self, connections: Connections, handler: Callable[[BaseRequest], Awaitable[StreamResponse]]) -> None:
         super().__init__(
             handler,
             handler_cancellation=True,
@@ -201,11 +202,11 @@ class _Server(web.Server):
         )
         self._observer = connections
 
-    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+    def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
         super().connection_made(handler, transport)
         self._observer.made(handler, transport)
 
-    def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
+    def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
         super().connection_lost(handler, exc)
         self._observer.lost(handler)
 

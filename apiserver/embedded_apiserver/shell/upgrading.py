@@ -6,7 +6,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from aiohttp import WSMsgType, web
+from aiohttp.http import WSMsgType
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import StreamResponse
+from aiohttp.web_ws import WebSocketResponse
 
 from apimachinery.http import Upgraded, Watch
 from embedded_apiserver.shell.sending import progress
@@ -17,7 +20,7 @@ LONGEST_MESSAGE = 4 * 1024 * 1024
 _CLOSE_TIMEOUT = 1.0  # seconds that a client has to answer the end of the connection
 
 
-def is_upgrade(request: web.BaseRequest) -> bool:
+def is_upgrade(request: BaseRequest) -> bool:
     """Return whether a client requests a WebSocket."""
     return request.headers.get("Upgrade", "").lower() == "websocket"
 
@@ -37,10 +40,10 @@ class Upgrading:
         with contextlib.suppress(RuntimeError):  # the loop is closed, and all connections have ended
             self._loop.call_soon_threadsafe(self._wake)
 
-    async def serve(self, request: web.BaseRequest, answer: Watch) -> web.StreamResponse:
+    async def serve(self, request: BaseRequest, answer: Watch) -> StreamResponse:
         """Answer a request with a WebSocket, and pass on messages until either side ends the connection."""
         assert isinstance(answer, Upgraded), "a request to upgrade opens no watch"
-        socket = web.WebSocketResponse(
+        socket = WebSocketResponse(
             protocols=tuple(filter(None, [answer.protocol])),
             compress=False,
             max_msg_size=LONGEST_MESSAGE,
@@ -61,7 +64,7 @@ class Upgrading:
             answer.close()
         return socket
 
-    async def _read(self, socket: web.WebSocketResponse, answer: Upgraded) -> None:
+    async def _read(self, socket: WebSocketResponse, answer: Upgraded) -> None:
         """Hand on the client's messages. It reads no further while there is no room for one."""
         async for message in socket:
             if message.type not in (WSMsgType.BINARY, WSMsgType.TEXT):
@@ -74,7 +77,7 @@ class Upgrading:
         answer.close()
         self._wake()
 
-    async def _write(self, socket: web.WebSocketResponse, answer: Upgraded) -> None:
+    async def _write(self, socket: WebSocketResponse, answer: Upgraded) -> None:
         """Send the messages of the core until it has no more, or the client is gone."""
         while True:
             self._changed.clear()

@@ -14,8 +14,9 @@ import threading
 from functools import partial
 from typing import Protocol
 
-from aiohttp import web
 from aiohttp.http import HttpVersion11
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import StreamResponse
 
 from apimachinery.host import Host
 from apimachinery.http import Watch
@@ -156,9 +157,9 @@ class Watcher:
         """Schedule the watch to send its events, because there may be some. Threads: any."""
         self._watches.wake(self)
 
-    async def serve(self, request: web.BaseRequest, watch: Watch) -> web.StreamResponse:
+    async def serve(self, request: BaseRequest, watch: Watch) -> StreamResponse:
         """Answer a request with a watch until the watch ends or the client disconnects."""
-        response = web.StreamResponse(headers=watch.headers)
+        response = StreamResponse(headers=watch.headers)
         try:
             writer = await response.prepare(request)
             connection = request.transport

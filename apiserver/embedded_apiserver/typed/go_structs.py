@@ -7,7 +7,6 @@ fields of the structs, from data/go_structs.json, which `tests/tools/go_structs.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import json
 from collections.abc import Mapping
@@ -55,6 +54,8 @@ def difference(struct: str, before: Any, after: Any) -> str:
         [f"{line}\n" for line in _escaped(json.dumps(_rendered(struct, one), ensure_ascii=False, indent=1)).split("\n")]
         for one in (before, after)
     )
+    import difflib  # only for changes of a pod's spec that are refused
+
     lines = difflib.unified_diff(old, new, n=_LINES_AROUND)
     return "".join(line for number, line in enumerate(lines) if number > 1)  # the first two name the files
 

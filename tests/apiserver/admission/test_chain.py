@@ -13,7 +13,8 @@ from kit.apiserver.webhooks import ROOT, configuration, hook
 
 from apimachinery.errors import UsageError
 from controller_runtime.testing.simulation import Simulation
-from embedded_apiserver.admission.chain import NAMES, OFF_BY_DEFAULT
+from embedded_apiserver.admission.chain import STEPS
+from embedded_apiserver.admission.names import NAMES, OFF_BY_DEFAULT
 from embedded_apiserver.server import APIServer
 
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
@@ -261,3 +262,8 @@ def test_a_second_default_class_of_priority_is_refused(
 
     told = "PriorityClass a is already marked as default. Only one default can exist"
     assert (code, told in answer.get("message", "")) == ((200, False) if path == "/a" else (403, True))
+
+
+def test_the_names_in_the_command_are_those_of_the_steps() -> None:
+    assert tuple(step.name for step in STEPS) == NAMES
+    assert set(NAMES) >= set(OFF_BY_DEFAULT)

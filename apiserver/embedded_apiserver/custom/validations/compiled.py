@@ -11,7 +11,6 @@ import attrs
 from embedded_apiserver.cel import types
 from embedded_apiserver.cel.declarations import Environment
 from embedded_apiserver.cel.errors import CompileError, InstantiationError
-from embedded_apiserver.cel.library.libraries import LIBRARIES
 from embedded_apiserver.cel.meter import compiled_again
 from embedded_apiserver.cel.program import CELProgram, compile_expression
 from embedded_apiserver.custom.validations.converting import Convert, converter
@@ -182,4 +181,6 @@ def _fault(error: CompileError) -> str:
 
 @functools.cache
 def _environment() -> Environment:
+    from embedded_apiserver.cel.library.libraries import LIBRARIES  # with the first rule, as in `cel.program`
+
     return Environment({}, LIBRARIES)
