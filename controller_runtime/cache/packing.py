@@ -194,7 +194,6 @@ class Packing:
             return
         with self._condition:
             self._codec = codec
-            self._condition.notify_all()
 
     def _pack_again(self, stop: Stop) -> int:
         assert self._store is not None, "a thread is started after `follow`"

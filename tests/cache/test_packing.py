@@ -21,7 +21,7 @@ from controller_runtime.cache.delivery import Delivery
 from controller_runtime.cache.informers import Informers
 from controller_runtime.cache.lister import Lister
 from controller_runtime.cache.options import CacheOptions
-from controller_runtime.cache.packed import PLAIN, Codec, Packed, bytes_of, is_plain
+from controller_runtime.cache.packed import PLAIN, Codec, Packed, bytes_of, is_plain, packed
 from controller_runtime.cache.packing import Packing
 from controller_runtime.cache.scope import CacheScope
 from controller_runtime.cache.store import Delta, Store
@@ -279,6 +279,29 @@ def test_a_list_does_not_wait_for_a_dictionary_once_it_is_stopped(sim: Simulatio
     assert waiting.join_until(None)
     packing._is_working = False
     p.end()
+
+
+class Incompressible:
+    """A codec that makes nothing smaller."""
+
+    def pack(self, raw: bytes) -> None:
+        """Return None."""
+
+    def unpack(self, payload: memoryview) -> bytes:
+        """Return the payload."""
+        return bytes(payload)
+
+    def size(self, payload: memoryview) -> int:
+        """Return the size of the payload."""
+        return len(payload)
+
+
+def test_an_object_that_compression_makes_no_smaller_is_shared_with_the_other_store(sim: Simulation) -> None:
+    packing, cached = Packing(sim.host("r0"), "nodes", SMALL), received(some_node(0, 1))
+    packing._codec = Incompressible()
+    of_other = packed(cached, PLAIN)
+
+    assert packing.form(cached, None, of_other) is of_other
 
 
 def test_the_bytes_of_a_store_follow_its_changes(sim: Simulation) -> None:

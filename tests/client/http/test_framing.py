@@ -75,6 +75,7 @@ def test_a_body_without_a_length_ends_with_the_connection(body: bytes, places: l
         pytest.param(b"\r\n2\r\nab", id="a blank line before the first chunk"),
         pytest.param(b"2\r\nab2\r\n", id="no end of line after a chunk"),
         pytest.param(b"2\r\nab\n2\r\n", id="half an end of line after a chunk"),
+        pytest.param(b"2\r\nabXY", id="something else than an end of line after a chunk"),
         pytest.param(b"+2\r\nab\r\n", id="a sign"),
         pytest.param(b"0x2\r\nab\r\n", id="a prefix"),
         pytest.param(b"2_0\r\nab\r\n", id="an underscore"),
@@ -87,3 +88,8 @@ def test_what_is_no_chunk_is_refused(data: bytes, byte_by_byte: bool) -> None:
 
     with pytest.raises(ConnectionError, match="malformed chunks"):
         read(Chunked(), split(data))
+
+
+def test_a_second_end_of_line_after_a_chunk_is_refused_if_the_first_came_by_itself() -> None:
+    with pytest.raises(ConnectionError, match="malformed chunks"):
+        read(Chunked(), [b"2\r\nab\r\n", b"\r\n2\r\nab\r\n"])

@@ -23,13 +23,17 @@ def certificates() -> Certificates:
 
 @pytest.fixture
 def pair(certificates: Certificates, tmp_path: Path) -> tuple[TLS, Server]:
-    """A client and a server that have agreed."""
+    """A client and a server that have agreed; the server may ask for a certificate later."""
     (tmp_path / "pem").write_bytes(certificates.server + certificates.key)
     offered = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     offered.load_cert_chain(tmp_path / "pem")
+    offered.load_verify_locations(cadata=certificates.authority.decode())
+    offered.verify_mode, offered.post_handshake_auth = ssl.CERT_OPTIONAL, True
+    trusted = ssl.create_default_context(cadata=certificates.authority.decode())
+    trusted.post_handshake_auth = True
     received, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
     server = offered.wrap_bio(received, sent, server_side=True)
-    client = TLS(ssl.create_default_context(cadata=certificates.authority.decode()), "localhost")
+    client = TLS(trusted, "localhost")
     is_agreed = client.is_agreed()
     while not is_agreed:
         received.write(client.outgoing())
@@ -53,6 +57,20 @@ def test_records_are_decrypted_wherever_the_network_cuts_them(pair: tuple[TLS, S
 
     assert heard == b"".join(said)
     assert not client.is_ended
+
+
+def test_a_record_that_needs_an_answer_is_answered_beside_the_data_that_came_with_it(pair: tuple[TLS, Server]) -> None:
+    client, (server, received, sent) = pair
+    server.write(b"before")
+    assert (client.decrypted(memoryview(sent.read())), client.has_outgoing) == (b"before", False)
+
+    server.verify_client_post_handshake()  # asks for a certificate, in a record without data
+    server.write(b"after")
+    assert (client.decrypted(memoryview(sent.read())), client.has_outgoing) == (b"after", True)
+    received.write(client.outgoing())
+    with pytest.raises(ssl.SSLWantReadError):  # the answer is read, and no data comes with it
+        server.read(1)
+    assert received.pending == 0
 
 
 def test_all_records_that_have_come_are_decrypted_at_once(pair: tuple[TLS, Server]) -> None:
