@@ -267,6 +267,7 @@ def test_the_roles_of_users_are_those_of_the_release(sim: Simulation, release: s
     assert (("events.k8s.io", "events") in named("view")) == (minor >= 35)
     assert (("", "endpoints") in named("system:aggregate-to-edit")) == (minor <= 33)
     assert (("", "nodes/metrics") in named("system:monitoring")) == (minor >= 34)
+    assert (("storage.k8s.io", "volumeattachments") in named("system:kube-scheduler")) == (minor >= 32)
 
 
 @pytest.mark.parametrize("release", RELEASES)

@@ -188,6 +188,18 @@ NODE_LOST = {"phase": "Running", "reason": "NodeLost"}
         pytest.param({"containerStatuses": [ended(exitCode=3)]}, {}, "ExitCode:3", id="exit code"),
         pytest.param({"containerStatuses": [ended(signal=9)]}, {}, "Signal:9", id="signal"),
         pytest.param({"containerStatuses": [ended(reason="Completed"), RUNS]}, {}, "NotReady", id="one is done"),
+        pytest.param(
+            {"containerStatuses": [ended(reason="Completed"), ended(reason="Error", exitCode=1)]},
+            {},
+            "Error",
+            id="one is done and one has failed",
+        ),
+        pytest.param(
+            {"containerStatuses": [ended(reason="Completed"), RUNS, ended(exitCode=3)]},
+            {},
+            "ExitCode:3",
+            id="one has failed beside one that runs",
+        ),
         pytest.param({"initContainerStatuses": [waiting("PodInitializing")]}, {}, "Init:0/1", id="initializing"),
         pytest.param({"initContainerStatuses": [ended(exitCode=1, reason="Error")]}, {}, "Init:Error", id="init fails"),
         pytest.param({"initContainerStatuses": [ended(exitCode=0)], "phase": "Running"}, {}, "Running", id="init done"),

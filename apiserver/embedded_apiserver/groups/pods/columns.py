@@ -86,19 +86,22 @@ def _initializing(pod: Object) -> str:
 
 def _running_reason(containers: Sequence[Object], reason: str, conditions: Any) -> str:
     # In reverse, so that the reason of the first container that has one is what remains.
-    running = False
+    running, failure = False, ""
     for one in reversed(containers):
         state = part(one, "state")
         if waiting := part(state, "waiting").get("reason"):
             reason = waiting
         elif (ended := state.get("terminated")) is not None:
             reason = _end(ended)
+            failure = reason if ended.get("exitCode") else failure
         elif one.get("ready") and "running" in state:
             running = True
-    # One container has completed and another still runs: the pod is not completed.
-    if reason == "Completed" and running:
-        return "Running" if part(conditions, "Ready").get("status") == "True" else "NotReady"
-    return reason
+    # One container has completed and another still runs, or has failed: the pod is not completed.
+    if reason != "Completed":
+        return reason
+    if running and part(conditions, "Ready").get("status") == "True":
+        return "Running"
+    return failure or ("NotReady" if running else reason)
 
 
 def _end(terminated: Object) -> str:
