@@ -9,10 +9,14 @@ import pytest
 
 from apimachinery.objects import ObjectKey, Received
 from controller_runtime.api.builtin_resources import CONFIG_MAPS
+from controller_runtime.cache.packed import PLAIN, Codec, Packed
 from controller_runtime.controller.reconciler import Result
 from controller_runtime.core.attempts import current_attempt
+from controller_runtime.incidents.bounds import STEP, UNTOUCHED, plain_size
 from controller_runtime.incidents.options import MEMORY, Incidents
 from controller_runtime.incidents.recorder import Attempts, Recorder
+from controller_runtime.incidents.shelf import Shelf
+from controller_runtime.incidents.steps import get_step
 from controller_runtime.testing.simulation import Simulation
 
 KEY = ObjectKey("a", "default")
@@ -128,3 +132,37 @@ def test_a_common_write_is_not_sorted_alone(recorder: Recorder) -> None:
 
     assert len(recorder.notes) == 20
     assert len(recorder.all()) == 20
+
+
+def test_a_large_record_is_sorted_at_once(recorder: Recorder) -> None:
+    read_once(recorder.of("maps", None), 20_000)
+
+    assert len(recorder.notes) == 0
+
+
+def test_a_record_that_is_larger_than_its_shelf_pushes_out_no_other() -> None:
+    shelf: Shelf[str] = Shelf(100)
+    shelf.add("a", 10)
+    shelf.add("b", 101)
+
+    assert (shelf.all(), shelf.size) == (["a"], 10)
+
+
+class Compressing:
+    """A codec of whose payloads each stands for 50,000 bytes."""
+
+    def pack(self, raw: bytes) -> bytes:
+        return b"xx"
+
+    def unpack(self, payload: memoryview) -> bytes:
+        return b" " * 50_000
+
+    def size(self, payload: memoryview) -> int:
+        return 50_000
+
+
+@pytest.mark.parametrize(("codec", "size"), [(PLAIN, 4), (Compressing(), 50_000)])
+def test_an_object_counts_with_the_size_that_it_has_in_a_file(codec: Codec, size: int) -> None:
+    found = Packed(("a", ""), bytes((0, 0)) + b"xx", codec)
+
+    assert plain_size([(get_step, CONFIG_MAPS, KEY, found)]) == UNTOUCHED + STEP + size

@@ -20,7 +20,7 @@ from controller_runtime.controller.reconciler import AsyncReconciler, Reconciler
 from controller_runtime.dependents.memory import PrimaryMemory, Record, RefusedApply
 from controller_runtime.dependents.plain_memory import plain_memory, restore_memory
 from controller_runtime.incidents.finished import Kept
-from controller_runtime.incidents.incident import Incident, decode
+from controller_runtime.incidents.incident import Ask, Incident, decode
 from controller_runtime.incidents.options import Incidents
 from controller_runtime.manager.manager import Manager
 from controller_runtime.testing.replay.comparing import Verdict
@@ -112,6 +112,7 @@ def test_a_stale_read_that_was_refused_is_replayed_to_the_same_outcome() -> None
     refused = [each for each in incidents if each.end.error is not None]
     assert {each.end.error.type for each in refused if each.end.error is not None} == {"StaleCache"}
     assert [replay(each, setup).verdict for each in incidents] == [Verdict.SAME] * len(incidents)
+    assert not any(isinstance(step, Ask) for each in refused for step in each.steps)
     assert len(incidents) > len(refused) > 0
 
 
