@@ -14,6 +14,7 @@ perturb claims_story.yaml "$others" -m kopf run --standalone --all-namespaces "$
 perturb services_story.yaml "$others" "$here/services_informer.py"
 perturb jobs_story.yaml "$others" "$here/jobs_lightkube.py"
 perturb queues_story.yaml "$others" "$here/queues_kr8s.py"
+perturb topics_story.yaml "$others" -m kopf run --standalone --all-namespaces "$here/topics_kopf.py"
 if [ $# -gt 1 ]; then
     perturb foos_story.yaml "$2" --kubeconfig '{kubeconfig}'
 fi
