@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import attrs
 
-from apimachinery.errors import Expired, NotFound
+from apimachinery.errors import DecodeError, Expired, NotFound
 from apimachinery.host import Host
 from apimachinery.http import HTTPRequest
 from apimachinery.objects import Cached, PlainKey, cached_from_bytes
@@ -110,7 +110,7 @@ class BodyFetcher:
             label_selector: The selector that they all match; empty if unknown.
 
         Raises:
-            DecodeError: The list has no end.
+            DecodeError: The list has no end, or an object that cannot be read.
             ControllerRuntimeError: A request failed; the errors are those of `one`.
         """
         # Any state is right that the heads are not newer than; it spares the server a list from etcd.
@@ -126,6 +126,8 @@ class BodyFetcher:
                 token = error.continue_token  # it goes on from here, at a newer version
                 continue
             paging.pause_after(page)  # refuses a list without an end; the client's own limits set the pace
+            if page.undecodable:  # its key is unknown, and an object must not seem absent because of it
+                raise DecodeError(f"{self._collection}: {page.undecodable[0].text}")
             for cached in page.items:
                 head = absent.get(cached.plain_key)
                 if head is not None:

@@ -331,3 +331,16 @@ class TestMany:
         self.answered(seventy, other)
         with pytest.raises(DecodeError, match="the list was given up: a page continues with its own continue token"):
             seventy.lister.list()
+
+    def test_an_object_of_a_list_that_cannot_be_read_is_not_taken_for_absent(self, seventy: Scene) -> None:
+        real = seventy.asked.inner.request
+
+        def request(request: HTTPRequest, deadline: float) -> HTTPResponse:
+            answer = real(request, deadline)
+            found = json.loads(answer.body)
+            found["items"][0]["kind"] = "Other"
+            return HTTPResponse(200, answer.headers, json.dumps(found).encode())
+
+        seventy.asked.inner.request = request  # type: ignore[method-assign]
+        with pytest.raises(DecodeError, match="Other, not a v1 ConfigMap"):
+            seventy.lister.list()
