@@ -113,6 +113,12 @@ def test_the_world_after_each_step_is_judged_and_an_earlier_rest_of_a_step_is_no
     ]
 
 
+def test_a_calm_run_that_rests_more_often_in_a_step_shows_its_state_by_the_last_of_these_rests() -> None:
+    calm, again = a_run(rests=[at(1, 1), at(2, 2)]), a_run(rests=[at(1, 1), at(9, 2), at(2, 2)])
+
+    assert learn([calm, again]).ignored == frozenset()
+
+
 def test_the_values_to_ignore_are_those_of_the_same_rest() -> None:
     calm, again = a_run(rests=[at(1, 1), at(5, 2)]), a_run(rests=[at(2, 1), at(5, 2)])
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import attrs
 import pytest
+from kit.perturbation.recorded_runs import created
 
 from apimachinery.errors import ConnectionLost, Unauthorized
 from apimachinery.http import HTTPRequest, HTTPResponse
@@ -20,7 +21,7 @@ from controller_runtime.testing.perturbation.others.server import WRITER, Operat
 from controller_runtime.testing.perturbation.others.triggers import AtWrite
 from controller_runtime.testing.perturbation.record import MANAGER, OTHER, STORY, Run
 from controller_runtime.testing.simulation import Simulation
-from embedded_apiserver.perturbation import Answer
+from embedded_apiserver.perturbation import Answer, Name
 from embedded_apiserver.perturbation.past import Past
 from embedded_apiserver.server import APIServer
 
@@ -40,12 +41,12 @@ class WithToken:
 class Seen:
     """An operator's server, a client for the operator and one for the user."""
 
-    def __init__(self, sim: Simulation, trigger: AtWrite | None = None) -> None:
+    def __init__(self, sim: Simulation, trigger: AtWrite | None = None, calm: Run | None = None) -> None:
         self.host = sim.host("here")
         self.server = APIServer(self.host)
         self.crashes = 0
         self.credentials = Credentials(self.host)
-        calm = Run() if trigger else None
+        calm = calm or (Run() if trigger else None)
         self.between = OperatorsServer(self.host, self.server, calm, trigger, self.crash, self.credentials)
         self.start()
         self.user = Client(self.host, InProcessTransport(self.host, self.server))
@@ -97,6 +98,18 @@ def test_the_operator_ends_at_one_write_which_the_server_carries_out_or_not(sim:
     assert ("b" in {each["metadata"]["name"] for each in seen.user.list(PODS, view=dict)}) is landed
     seen.operator.create(PODS, a_pod("c"))
     assert seen.crashes == 1, "only once"
+    seen.server.close()
+
+
+def test_a_write_to_an_object_with_a_generated_name_is_known_by_the_names_of_the_calm_run(sim: Simulation) -> None:
+    calm = Run(landed=[created(1, Name("pods", "default/web-*"))])
+    seen = Seen(sim, AtWrite("PATCH pods default/*", 1, landed=True), calm)
+    seen.user.create(PODS, a_pod("web-x7k2p"))
+
+    with pytest.raises(ConnectionLost):
+        seen.operator.patch(PODS, ObjectKey("web-x7k2p", "default"), {"metadata": {"labels": {"a": "b"}}})
+
+    assert seen.crashes == 1
     seen.server.close()
 
 
