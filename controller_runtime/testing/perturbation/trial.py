@@ -90,8 +90,7 @@ def perturb(
     """Run a test function without a fault, and then once for each plan, which is one fault at one point.
 
     Args:
-        setup: Sets the manager up, as for `EmbeddedCluster.run`; its second argument is the outside service if there is
-            one.
+        setup: Sets the manager up, as for `EmbeddedCluster.run`; its second argument is the outside service, if any.
         story: Acts as the users afterwards.
         patterns: The patterns of faults to try.
         beside: Makes other parts of the cluster; None for none.
