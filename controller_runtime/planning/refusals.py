@@ -29,7 +29,7 @@ class Refusals:
 
     @contextlib.contextmanager
     def running(self, work: Work) -> Iterator[None]:
-        """Return a context manager: calls inside its block, and those of threads of unknown work, count for `work`."""
+        """Return a context manager: calls inside it, and those of threads of no known reconcile, count for `work`."""
         token = current_work.set(work)
         self._running[work] = None
         try:

@@ -128,9 +128,7 @@ class Reader:
         self._bodies.give_back(self)
 
     def drop_rest(self) -> None:
-        """Read and discard data that the client still sends, within limits: if the connection was closed, it would lose
-        the answer.
-        """
+        """Read and discard what the client still sends, within limits: closing the connection could lose the answer."""
         deadline, left = self._host.monotonic() + LINGER, LINGER_BYTES
         socket.socket.shutdown(self._sock, socket.SHUT_WR)
         while left > 0 and self._receive_until(deadline):

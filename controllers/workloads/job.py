@@ -34,7 +34,7 @@ NAME, TTL_NAME = "job-controller", "ttl-after-finished-controller"
 
 @attrs.frozen
 class Jobs(Reconciler):
-    """Takes the steps of Jobs."""
+    """Reconciles Jobs: counts their ended pods, and creates and deletes pods."""
 
     manager: Manager
     jobs: Lister[Job]

@@ -94,7 +94,7 @@ class Work:
         return value in others
 
     def list_of(self, words: Sequence[Any]) -> str:
-        """Return the values of an enum as one text, for an error message."""
+        """Return the permitted values of an enum as one text, for an error message."""
         if (text := self._lists.get(id(words))) is None:
             text = self._lists[id(words)] = listed(map(_quoted, words), len(words))
         return text

@@ -32,7 +32,7 @@ class _Abortable(Protocol):
 
 
 def progress() -> asyncio.Timeout:
-    """Return a timeout context for waiting until a client reads more of a response."""
+    """Return a timeout context (30 s) for waiting until a client reads more of a response."""
     return asyncio.timeout(_STALL_LIMIT)
 
 

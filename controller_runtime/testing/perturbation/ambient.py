@@ -17,9 +17,9 @@ session: Session | None = None
 
 
 def join(host: Host, *, is_alone: bool) -> Session | None:
-    """Return the run that a new cluster belongs to; None if there is none, or if it cannot perturb this cluster.
+    """Return the run of a test to which a new cluster belongs; None if there is none, or it cannot be perturbed.
 
-    A run that cannot is told the reason, which becomes the reason why the test is not perturbed.
+    If the run cannot perturb the cluster, it keeps the reason, which is shown as why the test is not perturbed.
 
     Args:
         host: The host of the cluster's manager.

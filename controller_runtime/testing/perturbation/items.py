@@ -89,8 +89,7 @@ def publish(item: pytest.Function, collected: str, reports: Sequence[pytest.Test
 
 
 def tear_down(item: pytest.Function, nextitem: pytest.Item | None) -> None:
-    """Tear down the fixtures that several runs of an item shared, unless the next item needs them; report errors in
-    that.
+    """Tear down the fixtures that several runs of a test shared, unless the next test needs them; report errors.
 
     Args:
         item: The item.
