@@ -230,6 +230,7 @@ CATCHES_EVERYTHING = {
     "controller_runtime/controller/async_finalizers.py: _finalize_all": "the same, for a coroutine",
     "controller_runtime/webhooks/handler.py: _shown": "a request ends here: status 500, and its error is in the log",
     "controller_runtime/webhooks/handler.py: _answered": "a review ends here: status 500, and its error is in the log",
+    "controller_runtime/webhooks/converting.py: convert": "raised again with the object that is not converted",
     "controller_runtime/webhooks/handler.py: admitted": "a review ends here: status 500, and its error is in the log",
     "controller_runtime/serving/front.py: _part_of": "a part of a stream ends here: a comment in its place",
     "controller_runtime/manager/page/answers.py: _taken": "a program's own tables end here: the page shows the error",

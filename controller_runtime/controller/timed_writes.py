@@ -41,9 +41,9 @@ class TimedWrite:
 
     def __str__(self) -> str:
         return (
-            f"{self.controller} writes nothing but times when its requeue_after is over: {', '.join(self.fields)} of "
-            f"{self.object}, {self.count} such writes so far; each is an event for all that watch the object: write a "
-            "time only beside another change, or keep it in a Lease"
+            f"{self.controller} writes nothing but times when time alone causes a reconcile: {', '.join(self.fields)} "
+            f"of {self.object}, {self.count} such writes so far; each is an event for all that watch the object: "
+            "write a time only beside another change, or keep it in a Lease"
         )
 
 

@@ -111,7 +111,7 @@ _OF_RECONCILES: tuple[Row[_Reconciles], ...] = (
         "Writes by reconciles that end a chain of 20 or more, each caused by nothing but writes of the one before.",
         lambda r: r.self_wakes),
     Row(counter, "controller_runtime_reconcile_time_only_writes_total",
-        "Writes at the end of a `requeue_after` that change nothing but times, Leases excepted.",
+        "Writes that change nothing but times, by reconciles that time alone caused, Leases excepted.",
         lambda r: r.timed_writes),
     Row(counter, "controller_runtime_reconcile_timeouts_total",
         "Reconciles that took longer than the `reconcile_timeout` of their controller.", lambda r: r.counters.timeouts),

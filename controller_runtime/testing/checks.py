@@ -22,7 +22,7 @@ None.
 """
 
 _PAUSES = (0.0, 0.1, 0.4, 0.5, 1.0, 3.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
-"""Virtual seconds between two evaluations of a check for the end: ten minutes in all, as `pytest --perturb` waits."""
+"""Virtual seconds between two evaluations of a check for the end, 640 in all."""
 
 _OURS = ("controller_runtime", "contextlib", "pluggy")
 
@@ -47,7 +47,7 @@ class Checks:
     """Collects the checks that failed until the end of a test.
 
     Attributes:
-        is_checking: True while the checks of `always` are evaluated after a write.
+        is_checking: True while the checks of `always` are evaluated.
 
     Threads: any. A write during that evaluation is checked after it.
     """
@@ -62,7 +62,7 @@ class Checks:
     def always(self, check: Check) -> None:
         """Add a check for the present state and after each write; only its first failure is kept."""
         self._always.append(_named(check, "always"))
-        self._check_always("at once")
+        self.written("at once")
 
     def eventually(self, check: Check) -> None:
         """Add a check for the end of the test."""
@@ -158,7 +158,7 @@ class ClusterChecks:
             raise AssertionError("\n".join(broken))
 
     def is_checking(self) -> bool:
-        """Return whether the checks of `always` are being evaluated after a write."""
+        """Return whether the checks of `always` are being evaluated."""
         return self._checks is not None and self._checks.is_checking
 
     def written(self, when: str) -> None:

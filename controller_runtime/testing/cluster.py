@@ -92,8 +92,8 @@ class EmbeddedCluster:
         acts_as: The user name of the manager's service account; None without a role.
         outside: Called with a fake of a service outside of the cluster, returns its replacement for the program.
         checks: The test's own checks; see `always`.
-        options: Arguments for another cluster like this one: those of a new server without its webhooks, and
-            `leader_election`, `namespace`, `role` and `workloads`.
+        options: Arguments for another cluster like this one, but for its host, server and transport, for faults and for
+            `record`.
 
     Threads: one.
     """
@@ -142,7 +142,8 @@ class EmbeddedCluster:
         if self._perturbed is not None and isinstance(server_host, SimulatedHost):
             self._reached = self._perturbed.attach(self, self.server, server_host)
             self.user = Client(server_host, self._perturbed.story(to_server))
-        self.options = dict(given, leader_election=leader_election, namespace=namespace, role=role, workloads=workloads)
+        self.options = dict(given, webhooks=webhooks, garbage_collection=garbage_collection, allow_panics=allow_panics)
+        self.options.update(leader_election=leader_election, namespace=namespace, role=role, workloads=workloads)
         self.acts_as = None if role is None else acting(role).create(self._admin)
         self._given_transport, self._leader_election, self._namespace = transport, leader_election, namespace
         self._faults, self._panics, self._requests = faults and numbered(faults), Panics(allows=allow_panics), []

@@ -77,6 +77,7 @@ class SimulatedMachine:
         self.host = host
         self._server_host = server_host
         self._network = Network(host.simulation, ScriptedFaults(()), [], latency=0.0)
+        self._server: Handler | None = None
 
     @property
     def is_alive(self) -> bool:
@@ -89,8 +90,12 @@ class SimulatedMachine:
         return not self.host.scheduler.closed
 
     def connect(self, server: Handler) -> Transport:
-        """Return a transport over the network, on which `server` answers."""
-        if self._network.server is None:
+        """Return a transport over the network, on which `server` answers from now on.
+
+        If another one answered before, the connections to it are broken.
+        """
+        if server is not self._server:
+            self._server = server
             self._network.serve(self._server_host, server)
         return NetworkTransport(self._network, self.host)
 

@@ -44,6 +44,24 @@ class Unconverted(Exception):
     """Raised if an object cannot be converted; the message has the object and the reason."""
 
 
+class ConversionFailed(Exception):
+    """Raised if a function of a conversion raised an unexpected error, which is the cause.
+
+    Args:
+        uid: The uid of the review.
+        text: The object, its kind, both versions and the type of the error, without the text of the error, which may
+            say what the user must not know.
+    """
+
+    def __init__(self, uid: str, text: str) -> None:
+        super().__init__(text)
+        self.uid = uid
+
+
+_TOLD = (Unconverted, UsageError, ValueError, msgspec.DecodeError)
+"""Errors whose messages the user is told."""
+
+
 @attrs.frozen(eq=False)
 class KindConversion:
     """The conversions between all versions of one kind.
@@ -146,17 +164,18 @@ def convert(kinds: Iterable[KindConversion], body: bytes) -> bytes:
 
     Raises:
         NotAReview: The body is not a ConversionReview v1.
-        Exception: A function raised another error.
+        ConversionFailed: A function raised another error; `failed` makes the answer.
     """
     asked = conversion_of(body)
     by_name = {(kind.group, kind.kind): kind for kind in kinds}
     group = asked.desired_api_version.rpartition("/")[0]
     made = []
-    where = ""
+    where, way = "", "the conversion"
     try:
         for raw in asked.objects:
             head = _head.decode(raw)
             where = "/".join(part for part in (head.metadata.namespace, head.metadata.name) if part)
+            way = f"the conversion of {head.kind} from {head.api_version} to {asked.desired_api_version}"
             found = by_name.get((group, head.kind))
             if found is None:
                 raise Unconverted(f"no conversion of {head.kind or 'an object without kind'} in {group} is served here")
@@ -164,7 +183,13 @@ def convert(kinds: Iterable[KindConversion], body: bytes) -> bytes:
                 made.append(msgspec.json.decode(raw))
             else:
                 made.append(found.convert(bytes(raw), head.api_version, asked.desired_api_version))
-    except (Unconverted, UsageError, ValueError, msgspec.DecodeError) as error:
-        message = f"{where}: {error}" if where else str(error)
-        return answer(CONVERSION, {"uid": asked.uid, "result": {"status": "Failure", "message": message}})
+    except _TOLD as error:
+        return failed(asked.uid, f"{where}: {error}" if where else str(error))
+    except Exception as error:
+        raise ConversionFailed(asked.uid, f"{where}: {way} raised {type(error).__name__}") from error
     return answer(CONVERSION, {"uid": asked.uid, "convertedObjects": made, "result": {"status": "Success"}})
+
+
+def failed(uid: str, message: str) -> bytes:
+    """Return the answer to a ConversionReview of which nothing is converted."""
+    return answer(CONVERSION, {"uid": uid, "result": {"status": "Failure", "message": message}})

@@ -21,7 +21,7 @@ from apimachinery.log import get_logger
 from apimachinery.plain_functions import synchronous
 from controller_runtime.core.deadline import deadline_scope
 from controller_runtime.webhooks.admitting import admit, admitted
-from controller_runtime.webhooks.converting import CONVERT_PATH, KindConversion, convert
+from controller_runtime.webhooks.converting import CONVERT_PATH, ConversionFailed, KindConversion, convert, failed
 from controller_runtime.webhooks.counters import WebhookTally
 from controller_runtime.webhooks.hooks import Hook
 from controller_runtime.webhooks.reviews import ADMISSION, NotAReview, answer
@@ -144,10 +144,14 @@ class Handler:
         return answered
 
     def _unanswered(self, path: str, error: Exception) -> tuple[HTTPResponse, bool]:
-        """Return what a review is answered that has ended in an error, and whether nobody expected that error."""
+        """Return the answer to a review that has ended in an error, and whether that error was unexpected."""
         if isinstance(error, NotAReview):
             return _refusal(400, str(error)), False
-        return self._failure(path, error), not isinstance(error, ControllerRuntimeError)
+        if isinstance(error, ConversionFailed):
+            name = self._log(path, error.__cause__ or error)
+            message = f"{error}; the webhook's log has the reason under id={name}"
+            return HTTPResponse(200, _JSON, failed(error.uid, message)), _is_panic(error.__cause__)
+        return self._failure(path, error), _is_panic(error)
 
     def _note_lateness(self, path: str, begin: float, timeout: float) -> float:
         """Return the seconds that an answer took, after a line in the log if they are too many."""
@@ -171,12 +175,20 @@ class Handler:
 
     def _failure(self, path: str, error: Exception) -> HTTPResponse:
         """Return status 500 with an id that the log has: the text of an error may say what its user must not know."""
+        return _refusal(500, f"the webhook failed; its log has the reason under id={self._log(path, error)}")
+
+    def _log(self, path: str, error: BaseException) -> str:
+        """Log an error that is being handled, and return the id of its line."""
         name = self.host.uuid()[:8]
-        if isinstance(error, ControllerRuntimeError):
-            log.error("webhook failed", id=name, path=path, error=error)
-        else:
+        if _is_panic(error):
             log.exception("webhook failed", id=name, path=path)
-        return _refusal(500, f"the webhook failed; its log has the reason under id={name}")
+        else:
+            log.error("webhook failed", id=name, path=path, error=error)
+        return name
+
+
+def _is_panic(error: BaseException | None) -> bool:
+    return not isinstance(error, ControllerRuntimeError)
 
 
 @functools.lru_cache(maxsize=64)

@@ -170,7 +170,7 @@ class Webhooks:
 
     @property
     def port(self) -> int:
-        """The port on which the webhooks are served; 0 before they are."""
+        """The port on which the webhooks are served; 0 while they are not."""
         return self._port
 
     def handle(self, request: HTTPRequest) -> HTTPResponse:
@@ -227,6 +227,7 @@ class Webhooks:
         """Stop serving. Idempotent."""
         self._is_serving = False
         self._stack.close()
+        self._port = 0
 
     def _start_server(self, serving: WebhookServing, stop: Stop) -> None:
         # Imported here, because programs without webhooks need neither TLS nor the packages of the extra.

@@ -57,7 +57,7 @@ class ReplicaSets(Reconciler):
             failure, error = self._scale(replica_set, pods)
         now = self.clock.now()
         conditions = self._conditions(replica_set, failure)
-        status, wait = status_of(replica_set, pods, failure, now, conditions)
+        status, wait = status_of(replica_set, pods, now, conditions)
         write_status(self.manager.client, REPLICA_SETS, replica_set.metadata, replica_set.status, status)
         if error is not None:
             raise error

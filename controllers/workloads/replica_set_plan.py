@@ -105,7 +105,6 @@ def _age(now: datetime, since: datetime) -> int:
 def status_of(
     replica_set: ReplicaSet,
     pods: Sequence[Pod],
-    failure: tuple[str, str] | None,
     now: datetime,
     conditions: Sequence[Mapping[str, Any]],
 ) -> tuple[Status, float | None]:
@@ -114,9 +113,8 @@ def status_of(
     Args:
         replica_set: The ReplicaSet.
         pods: The pods of the ReplicaSet before the changes of this reconcile.
-        failure: Reason and message of a failed creation or deletion; None if none failed.
         now: The current time.
-        conditions: The conditions, which include the failure.
+        conditions: The conditions.
     """
     active = [pod for pod in pods if pod.is_active]
     wanted = replica_set.spec.template.get("metadata", {}).get("labels") or {}

@@ -125,8 +125,8 @@ def test_a_controller_that_stamps_is_counted_and_told_once(
     line = f'controller_runtime_reconcile_time_only_writes_total{{controller="stamper"}} {number}.0'
     assert line in Metrics(cluster.manager).text().decode()
     assert [record.message.partition(" controller=")[0] for record in caplog.records] == [
-        "stamper writes nothing but times when its requeue_after is over: .data.at of configmaps/default/a, 10 such "
-        "writes so far; each is an event for all that watch the object: write a time only beside another change, or "
-        "keep it in a Lease"
+        "stamper writes nothing but times when time alone causes a reconcile: .data.at of configmaps/default/a, 10 "
+        "such writes so far; each is an event for all that watch the object: write a time only beside another change, "
+        "or keep it in a Lease"
     ] * counts
     assert cluster.manager.self_wakes.found() == []

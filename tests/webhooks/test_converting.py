@@ -12,7 +12,7 @@ from kit.crd.conversions import cabins
 from kit.webhooks.reviewing import answered, conversion_review, webhooks
 
 from controller_runtime.crd import Conversion, CustomResource, Struct, converts, custom_resource
-from controller_runtime.errors import UsageError
+from controller_runtime.errors import ConnectionLost, UsageError
 from controller_runtime.webhooks import Converts
 
 OLD, NEW = "example.com/v1alpha1", "example.com/v1"
@@ -104,6 +104,38 @@ def test_one_object_that_fails_fails_the_list_and_is_named(second: Any, message:
     assert "convertedObjects" not in response
     assert response["result"]["status"] == "Failure"
     assert re.search(message, response["result"]["message"])
+
+
+@pytest.mark.parametrize(
+    ("error", "told", "panics"),
+    [
+        pytest.param(KeyError("the password"), "KeyError", 1, id="a bug"),
+        pytest.param(ConnectionLost("of the secret host"), "ConnectionLost", 0, id="an error of ours"),
+    ],
+)
+def test_an_unexpected_error_fails_the_list_and_is_named_without_its_text(
+    error: Exception, told: str, panics: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    @converts(CabinV1Alpha1, Cabin)
+    def broken(old: CabinV1Alpha1) -> Cabin:
+        raise error
+
+    broken.back(lambda new: CabinV1Alpha1(OldSpec(1), metadata=new.metadata))
+    served = webhooks(Converts(broken))
+
+    response = answered(served, "/convert", conversion_review(NEW, hut()))
+
+    message = response["result"].pop("message")
+    assert response == {"uid": response["uid"], "result": {"status": "Failure"}}
+    shown = re.fullmatch(
+        f"default/hut: the conversion of Cabin from {OLD} to {NEW} raised {told}; "
+        "the webhook's log has the reason under id=([0-9a-f]{8})",
+        message,
+    )
+    assert shown is not None
+    assert shown[1] in caplog.text
+    assert str(error) in caplog.text
+    assert served.counters()["/convert"].panics == panics
 
 
 def test_conversions_that_cannot_serve_all_versions_are_refused() -> None:

@@ -210,6 +210,7 @@ def test_a_manager_makes_its_certificate_before_its_caches_start() -> None:
         assert asked_once(made.webhooks.port, trusting(bundle))[0] == 200
     finally:
         made.webhooks.close()
+    assert made.webhooks.port == 0
 
 
 def test_an_address_in_use_and_a_folder_without_files_are_errors_at_the_start(

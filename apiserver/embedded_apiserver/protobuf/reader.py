@@ -262,10 +262,7 @@ def _double(bits: int) -> int | float:
 
 
 def _varint(data: Data, at: int) -> tuple[int, int]:
-    """Return the number that is encoded at `at` in groups of seven bits, and the offset of its end.
-
-    Of more than 64 bits the lowest 64 count, as in Go.
-    """
+    """Return the lowest 64 bits of the number at `at`, in groups of seven bits, and the offset of its end."""
     number = shift = 0
     while True:
         byte = data[at]
@@ -283,7 +280,7 @@ def _signed(number: int) -> int:
 
 
 def _integer(number: int, form: str) -> int:
-    """Return a number as its field holds it: of one with 32 bits the lowest 32 count, as in Go."""
+    """Return a number as its field holds it: one of 32 bits the lowest 32, as in Go."""
     return (number + (1 << 31)) % (1 << 32) - (1 << 31) if form == _INT32 else number
 
 

@@ -126,7 +126,10 @@ class Simulation:
         return self._server_hosts[name]
 
     def crash(self, host: SimulatedHost) -> None:
-        """Kill `host`: `Crashed` is raised in each of its threads, and by every later call on it. Idempotent."""
+        """Kill `host`: `Crashed` is raised in each of its threads, and by later calls on it. Idempotent.
+
+        Locks and conditions can still be made; `Crashed` is raised by their use.
+        """
         self._scheduler.note(f"crash {host.name}")
         self._scheduler.crash(host.machine)
 
