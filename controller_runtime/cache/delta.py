@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from apimachinery.objects import Cached, ObjectKey
+from apimachinery.objects import Cached, ObjectKey, PlainKey
 
 
 class Delta(NamedTuple):
@@ -41,3 +41,27 @@ class Delta(NamedTuple):
 
 change: Callable[[tuple[Cached | None, Cached | None, bool]], Delta] = partial(tuple.__new__, Delta)
 """Makes a `Delta` of its three fields, without a call of Python, because each change needs one."""
+
+
+def differences(
+    before: Mapping[PlainKey, Cached], objects: Mapping[PlainKey, Cached], *, initial: bool, went_back: bool
+) -> list[Delta]:
+    """Return how a list differs from the objects before it, deletions first.
+
+    Args:
+        before: The objects in the store.
+        objects: The objects of the list.
+        initial: Whether it is the first list.
+        went_back: Whether it is of an older state of the server, as after a backup was restored. Then one version can
+            name two states, so equal versions prove nothing.
+    """
+    deltas = [Delta(old, None) for key, old in before.items() if key not in objects]
+    for key, new in objects.items():
+        old = before.get(key)
+        if old is None or not _same(old, new) or (went_back and old.raw != new.raw):
+            deltas.append(Delta(old, new, initial))
+    return deltas
+
+
+def _same(old: Cached, new: Cached) -> bool:
+    return old is new or (old.resource_version == new.resource_version and old.uid == new.uid)

@@ -63,5 +63,5 @@ class Index:
         return fresh
 
 
-Move = tuple[Index, tuple[str, ...], tuple[str, ...]]
-"""An index, and the values of one object in it before and after a change."""
+Moves = list[tuple[Index, tuple[str, ...], tuple[str, ...]]]
+"""For each index of a store, the values of one object in it before and after a change."""

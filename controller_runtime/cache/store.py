@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The local copy of one collection: objects by key, indices, and the resourceVersion that it has reached.
 
-The reflector's thread writes it and any thread reads it. `apply` and `replace` return what they
-changed as `Delta`s, and `delivery.py` passes these to the handlers.
+The reflector's thread writes it and any thread reads it. `apply` and `replace` return what they changed as `Delta`s,
+and `delivery.py` passes these to the handlers.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from apimachinery.host import Host
 from apimachinery.objects import Cached, ObjectKey, ObjectMeta, PlainKey
 from controller_runtime.api.versions import compare_versions
 from controller_runtime.cache.delta import Delta as Delta
-from controller_runtime.cache.delta import change
+from controller_runtime.cache.delta import change, differences
 from controller_runtime.cache.forms import Form, Sharing, alone, as_received, nothing
 from controller_runtime.cache.held import HELD
-from controller_runtime.cache.index import Index, IndexFunction, Move
+from controller_runtime.cache.index import Index, IndexFunction, Moves
 from controller_runtime.cache.liveness import Liveness
 from controller_runtime.cache.sizes import Sizes, sizes_of
 from controller_runtime.client.decoding import EventType, WatchEvent
@@ -123,9 +123,7 @@ class Store:
         return self._wait(lambda: not self.behind(version), timeout)
 
     def staleness(self) -> float:
-        """Return the seconds since the server last reported a change, or that there was none; infinite
-        before a list.
-        """
+        """Return the seconds since the server last reported a change or that there was none; infinite before a list."""
         if not self._filled:  # set once and never cleared
             return float("inf")
         return 0.0 if self.liveness is None else self._host.monotonic() - self.liveness.told_at
@@ -217,7 +215,8 @@ class Store:
             Exception: An index function raised it; the store is then unchanged.
         """
         if event.cached is None:
-            self._commit(event.version)
+            with self._condition:
+                self._reach(event.version)
             return None
         key = event.cached.plain_key
         old = self._objects.get(key)  # without the lock, because no other thread writes
@@ -226,10 +225,11 @@ class Store:
         if age < 0:
             return None  # a list has brought a newer state before this event came
         if old is None and new is None:
-            self._commit(event.version)
+            with self._condition:
+                self._reach(event.version)
             return None
         # The index functions are user code, so they run before the lock is taken and before anything is changed.
-        moves = self._moves(old, new) if self._indices else ()
+        moves = [(index, index.values(old), index.values(new)) for index in self._indices.values()]
         if sharing is alone:  # a block would cost as much as the rest
             self._put(key, old, new, None, event.version, moves)
         else:
@@ -239,18 +239,8 @@ class Store:
             return None
         return change((old, new, False))
 
-    def _moves(self, old: Cached | None, new: Cached | None) -> list[Move]:
-        # Without the lock, because no other thread writes.
-        return [(index, index.values(old), index.values(new)) for index in self._indices.values()]
-
     def _put(
-        self,
-        key: PlainKey,
-        old: Cached | None,
-        new: Cached | None,
-        found: Cached | None,
-        version: str,
-        moves: Iterable[Move],
+        self, key: PlainKey, old: Cached | None, new: Cached | None, found: Cached | None, version: str, moves: Moves
     ) -> None:
         """Replace `old` by a form of `new`, or by `found`, the equal object of another store."""
         kept = None if new is None else self._form(new, old, found)
@@ -289,7 +279,9 @@ class Store:
             if sharing is not alone:
                 for key, cached in objects.items():
                     objects[key] = shared(cached) or cached
-            deltas, went_back = self._differences(objects, version)
+            # Without the lock, because no other thread writes.
+            went_back = compare_versions(version, self._version) < 0
+            deltas = differences(self._objects, objects, initial=not self._filled, went_back=went_back)
             sizes = sizes_of(objects.values())
             with self._condition:
                 self._objects = objects
@@ -298,32 +290,10 @@ class Store:
                 self._version = version
                 self._resets += went_back
                 self._filled = True
-                if self._waiting:
-                    self._condition.notify_all()
+                self._reach(version)  # wakes those that wait
         return deltas
-
-    def _differences(self, objects: dict[PlainKey, Cached], version: str) -> tuple[list[Delta], bool]:
-        """Return the differences of a list, and whether it is of an older state of the server."""
-        went_back = compare_versions(version, self._version) < 0  # without the lock, because no other thread writes
-        initial = not self._filled  # without the lock, because no other thread writes
-        before = self._objects  # without the lock, because no other thread writes
-        deltas = [Delta(old, None) for key, old in before.items() if key not in objects]
-        for key, new in objects.items():
-            old = before.get(key)
-            # After a backup was restored, one version can name two states, so equal versions prove nothing.
-            if old is None or not _same(old, new) or (went_back and old.raw != new.raw):
-                deltas.append(Delta(old, new, initial))
-        return deltas, went_back
-
-    def _commit(self, version: str) -> None:
-        with self._condition:
-            self._reach(version)
 
     def list(self) -> list[Cached]:
         """Return all objects, in the order of the last list; objects that were added since then come last."""
         with self._condition:
             return [*self._objects.values()]
-
-
-def _same(old: Cached, new: Cached) -> bool:
-    return old is new or (old.resource_version == new.resource_version and old.uid == new.uid)

@@ -181,14 +181,10 @@ class Connection:
         tls = self._tls
         while not self.is_cut:
             received = self._receive()
-            self.is_cut = not received
-            if tls is None:
-                data = bytes(received)
-            else:
-                data = tls.decrypted(received)
-                if tls.has_outgoing:  # an answer to a change of keys
-                    self._send(tls.outgoing())
-                self.is_cut = self.is_cut or tls.is_ended
+            data = bytes(received) if tls is None else tls.decrypted(received)
+            if tls is not None and tls.has_outgoing:  # an answer to a change of keys
+                self._send(tls.outgoing())
+            self.is_cut = not received or (tls is not None and tls.is_ended)
             if data:
                 if self.exchange is Exchange.SENT:
                     self.exchange = Exchange.ANSWERING
@@ -258,10 +254,9 @@ class Connection:
 
     def _receive(self) -> memoryview:
         """Receive what has come into the buffer, and return that part of it; empty at the end of the connection."""
-        made = self._made
         while True:
             try:
-                count = made.recv_into(self._buffer)
+                count = self._made.recv_into(self._buffer)
             except BlockingIOError:
                 self._wait(self._readable)
                 continue
