@@ -28,7 +28,7 @@ ASKED = {
     "/api/v1": b'{"groupVersion":"v1","resources":[{"name":"pods","kind":"Pod","namespaced":true,"singularName":"pod",'
     b'"verbs":["list"]}]}',
 }
-"""What kr8s asks for before it lists, and the answers."""
+"""The answers to the requests that kr8s sends before it lists, by path."""
 
 
 def listed(count: int) -> Iterator[bytes]:
