@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import base64
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
+import attrs
 import pytest
 from cryptography.hazmat.primitives import serialization
 from kit.webhooks.certifying import DAY, NAME, PLACE, SECRET, certified, is_signed
@@ -14,6 +17,7 @@ from controller_runtime import Client, ObjectKey
 from controller_runtime.client.inprocess import InProcessTransport
 from controller_runtime.client.transport import Transport, TransportWrapper
 from controller_runtime.crd import DEFINITIONS
+from controller_runtime.webhooks.authority import Pair, created, with_former
 from controller_runtime.webhooks.certificates import SECRETS, names_of
 from controller_runtime.webhooks.configurations import WebhookPlace
 from controller_runtime.webhooks.injecting import VALIDATING, Target, injection
@@ -164,6 +168,48 @@ def test_certificates_of_a_clock_that_was_ahead_are_made_again(ahead: float) -> 
         assert right.presented[-1].not_valid_before_utc <= right.host.now()
         assert wrong.presented[-1] == right.presented[-1], "they agree, since the wrong clock finds it valid, too"
         assert len(right.presented) == 1
+
+
+def test_a_replica_whose_certificate_has_expired_does_not_wait_for_a_new_authority_to_spread() -> None:
+    with certified() as run:
+        run.install()
+        replica = run.start("a")
+        run.simulation.advance(5)
+        run.user.delete(SECRETS, SECRET)
+        run.start("c")
+        run.simulation.jump(replica.host, 91 * DAY)
+        run.simulation.advance(30)
+
+        assert replica.presented[-1].not_valid_after_utc > replica.host.now()
+        assert is_signed(replica.presented[-1], run.bundle()[0])
+
+
+def test_expired_authorities_of_a_lost_secret_do_not_come_back() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    made, old, young = (created(now - timedelta(days=days), ["a"]) for days in (0, 400, 300))
+
+    found = with_former(made, [old.bundle + young.bundle], now)
+
+    assert found.bundle == made.bundle + young.bundle
+    assert found.former == young.bundle
+
+
+_BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+_ONE, _OTHER = created(_BEGIN, ["a"]), created(_BEGIN, ["a"])
+
+
+@pytest.mark.parametrize(
+    ("damage", "text"),
+    [
+        ({"bundle": _OTHER.bundle}, "ca.crt does not have signer.crt"),
+        ({"upcoming": _OTHER.signer}, "ca.crt does not have upcoming.crt"),
+        ({"leaf": _OTHER.leaf}, "(?i)issuer"),
+        ({"leaf": Pair(_ONE.leaf.certificate, _OTHER.leaf.key)}, "a key is not that of its certificate"),
+    ],
+)
+def test_parts_that_do_not_belong_together_are_refused(damage: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        attrs.evolve(_ONE, **damage).state()
 
 
 def test_a_bundle_that_cannot_be_read_does_not_stay() -> None:
