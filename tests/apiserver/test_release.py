@@ -287,3 +287,10 @@ def test_a_table_has_the_columns_of_the_release(sim: Simulation, release: str) -
 def test_a_gate_that_was_on_for_the_recording_is_off_by_default(release: str) -> None:
     assert Release.parse(release).has("CoordinatedLeaderElection")
     assert not Release.parse(release).is_on("CoordinatedLeaderElection")
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_pods_are_resized_since_the_release_that_has_it(sim: Simulation, release: str) -> None:
+    names = {one["name"] for one in server_of(sim, release).ok("GET", "/api/v1")["resources"]}
+
+    assert ("pods/resize" in names) == (release not in ("1.31", "1.32"))

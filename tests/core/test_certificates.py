@@ -50,3 +50,15 @@ def test_a_key_of_another_kind_signs_nothing() -> None:
 
     with pytest.raises(ValueError, match="not of the kind that this library makes"):
         new_leaf(Pair(authority.certificate, other), "a server", ("a",), NOW, YEAR)
+
+
+def test_an_authority_signs_servers_alone_and_a_server_signs_nothing() -> None:
+    authority = new_authority("an authority", NOW, YEAR)
+    leaf = new_leaf(authority, "a server", ("a",), NOW, YEAR)
+    loaded = [x509.load_pem_x509_certificate(each.certificate).extensions for each in (authority, leaf)]
+
+    usages = [each.get_extension_for_class(x509.KeyUsage).value for each in loaded]
+    limits = [each.get_extension_for_class(x509.BasicConstraints).value for each in loaded]
+
+    assert [(each.key_cert_sign, each.digital_signature) for each in usages] == [(True, False), (False, True)]
+    assert [(each.ca, each.path_length) for each in limits] == [(True, 0), (False, None)]

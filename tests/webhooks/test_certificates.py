@@ -20,7 +20,7 @@ from controller_runtime.crd import DEFINITIONS
 from controller_runtime.webhooks.authority import Pair, created, with_former
 from controller_runtime.webhooks.certificates import SECRETS, names_of
 from controller_runtime.webhooks.configurations import WebhookPlace
-from controller_runtime.webhooks.injecting import VALIDATING, Target, injection
+from controller_runtime.webhooks.injecting import VALIDATING, FoundTargets, Target, bundles, injection
 
 
 @pytest.mark.scenario("WH-08")
@@ -399,6 +399,7 @@ def test_only_the_webhooks_of_this_place_get_the_bundle() -> None:
     assert patch["webhooks"][0]["clientConfig"]["caBundle"] == base64.b64encode(b"bundle").decode()
     assert patch["webhooks"][1] == theirs
     assert injection(target, {**obj, "webhooks": patch["webhooks"]}, PLACE, b"bundle") is None
+    assert bundles(FoundTargets({target: {**obj, "webhooks": patch["webhooks"]}}), PLACE) == [b"bundle"]
 
 
 def test_a_certificate_is_for_the_names_of_the_service_or_for_the_host_of_the_address() -> None:
