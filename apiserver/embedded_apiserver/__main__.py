@@ -23,12 +23,11 @@ from embedded_apiserver.admission.names import NAMES, OFF_BY_DEFAULT
 from embedded_apiserver.cel.meter import MOST_STEPS
 from embedded_apiserver.gates import parse_gates
 from embedded_apiserver.shell.address import LOOPBACK, Address
-from embedded_apiserver.shell.identity import Identity, identity_from_child
-from embedded_apiserver.shell.quick_import import without_authorities, without_client, without_collections
+from embedded_apiserver.shell.identity import Identity
+from embedded_apiserver.shell.quick_import import identity_beside_imports
 from embedded_apiserver.upkeep.identity_lease import IdentityLease
 
 if TYPE_CHECKING:
-    from embedded_apiserver.perturbation.perturbing import Perturbing
     from embedded_apiserver.server import APIServer
     from embedded_apiserver.storage.witness import Witness
 
@@ -252,13 +251,17 @@ def serve(
         UsageError: A setting is wrong or cannot be met.
     """
     configure(level=logging.WARNING)
-    host, chosen, perturbed = SystemHost(), ServerSettings(**settings), _perturbing(perturb, perturb_restart)
+    host, chosen, perturbed = SystemHost(), ServerSettings(**settings), None
+    if perturb is not None or perturb_restart:
+        from embedded_apiserver.perturbation.perturbing import Perturbing  # with YAML and expressions
+
+        perturbed = Perturbing.of(perturb, perturb_restart)
     address = Address.of(bind_address, tls_san)
     with ExitStack() as stack:
         # Before the identity: of servers that start at once on a new directory, only the one that goes on may make it.
         if (witness := chosen.witness()) is not None:
             stack.callback(witness.close)
-        identity = _identity(chosen.data_dir, host, address)
+        identity = identity_beside_imports(chosen.data_dir, host, address)
         from embedded_apiserver.shell import process
 
         options = process.ProcessOptions(
@@ -275,26 +278,6 @@ def serve(
             stack.enter_context(beside(host, server, identity.token))
         lease = IdentityLease(host, server, gethostname(), token=identity.token)
         process.run(host, handler, identity, options, click.echo, lease, server.publish)
-
-
-def _perturbing(plan: Path | None, restart: str) -> Perturbing | None:
-    """Return what the options `--perturb` and `--perturb-restart` ask for; None without them."""
-    if plan is None and not restart:
-        return None
-    from embedded_apiserver.perturbation.perturbing import Perturbing  # reads YAML and expressions: 0.04 s and 1 MiB
-
-    return Perturbing.of(plan, restart)
-
-
-def _identity(data_dir: Path | None, host: SystemHost, address: Address) -> Identity:
-    """Return the server's identity, which a child process makes while this one imports the server."""
-    with without_collections(), without_authorities(), without_client():
-        identity_of = identity_from_child(data_dir, host.now(), address.certified)
-        import embedded_apiserver.server
-        import embedded_apiserver.shell.process
-        import embedded_apiserver.shell.webhook_calls  # noqa: F401
-
-        return identity_of()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

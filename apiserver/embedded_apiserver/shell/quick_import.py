@@ -10,6 +10,11 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+
+from apimachinery.host import Host
+from embedded_apiserver.shell.address import Address
+from embedded_apiserver.shell.identity import Identity, identity_from_child
 
 _AUTHORITIES = "SSL_CERT_FILE"
 _PACKAGE = "aiohttp"
@@ -82,3 +87,19 @@ def without_client() -> Iterator[None]:
     finally:
         del package.__dict__["__version__"]
         package.__dict__["__getattr__"] = executed
+
+
+def identity_beside_imports(data_dir: Path | None, host: Host, address: Address) -> Identity:
+    """Return the server's identity, which a child process makes while this one imports the server.
+
+    For the errors see `identity_of`.
+
+    Threads: the main thread, before there are others.
+    """
+    with without_collections(), without_authorities(), without_client():
+        identity_of = identity_from_child(data_dir, host.now(), address.certified)
+        import embedded_apiserver.server
+        import embedded_apiserver.shell.process
+        import embedded_apiserver.shell.webhook_calls  # noqa: F401
+
+        return identity_of()

@@ -13,11 +13,12 @@ pytestmark = pytest.mark.ends
 # As the command does, from a process that has imported nothing else.
 PROGRAM = """
 import gc, sys
-import embedded_apiserver.__main__ as command
+import embedded_apiserver.__main__
 assert "embedded_apiserver.server" not in sys.modules, "the server is imported while the child makes its certificates"
 from apimachinery.system import SystemHost
 from embedded_apiserver.shell.address import Address
-identity = command._identity(None, SystemHost(), Address())
+from embedded_apiserver.shell.quick_import import identity_beside_imports
+identity = identity_beside_imports(None, SystemHost(), Address())
 assert identity.token and gc.isenabled()
 print(*sys.modules)
 import aiohttp
