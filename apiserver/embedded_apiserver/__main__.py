@@ -22,6 +22,7 @@ from apimachinery.system import SystemHost
 from embedded_apiserver.admission.names import NAMES, OFF_BY_DEFAULT
 from embedded_apiserver.cel.meter import MOST_STEPS
 from embedded_apiserver.gates import parse_gates
+from embedded_apiserver.perturbation.options import perturbing_of
 from embedded_apiserver.shell.address import LOOPBACK, Address
 from embedded_apiserver.shell.identity import Identity
 from embedded_apiserver.shell.quick_import import identity_beside_imports
@@ -240,8 +241,7 @@ def serve(
         kubeconfig_out: The file for the kubeconfig; None writes it into a private folder that is removed at the end.
         audit_log_path: The file for the audit log; None writes none.
         exit_with_parent: Stop when standard input ends.
-        perturb: The file that describes a perturbation of a client; None for no perturbation.
-        perturb_restart: The command that restarts the process of the perturbed client; empty for none.
+        perturb, perturb_restart: The arguments of `perturbing_of`.
         beside: Further work in the same process, such as garbage collection; None for none.
         bind_address: The IP address at which to listen.
         tls_san: Further host names and addresses for the server's certificate; the kubeconfig uses the first one.
@@ -251,28 +251,22 @@ def serve(
         UsageError: A setting is wrong or cannot be met.
     """
     configure(level=logging.WARNING)
-    host, chosen, perturbed = SystemHost(), ServerSettings(**settings), None
-    if perturb is not None or perturb_restart:
-        from embedded_apiserver.perturbation.perturbing import Perturbing  # with YAML and expressions
-
-        perturbed = Perturbing.of(perturb, perturb_restart)
+    host, chosen, perturbed = SystemHost(), ServerSettings(**settings), perturbing_of(perturb, perturb_restart)
     address = Address.of(bind_address, tls_san)
     with ExitStack() as stack:
         # Before the identity: of servers that start at once on a new directory, only the one that goes on may make it.
         if (witness := chosen.witness()) is not None:
             stack.callback(witness.close)
         identity = identity_beside_imports(chosen.data_dir, host, address)
+        from embedded_apiserver import audit
         from embedded_apiserver.shell import process
 
         options = process.ProcessOptions(
             port=port, address=address, kubeconfig_out=kubeconfig_out, exit_with_parent=exit_with_parent
         )
         server = stack.enter_context(closing(chosen.server(host, identity, witness)))
-        handler: Handler = server
-        if audit_log_path is not None:
-            from embedded_apiserver.audit import AuditedHandler
-
-            handler = stack.enter_context(AuditedHandler(host, server, audit_log_path))
+        audited = None if audit_log_path is None else audit.AuditedHandler(host, server, audit_log_path)
+        handler: Handler = server if audited is None else stack.enter_context(audited)
         handler = handler if perturbed is None else perturbed.handler(host, server, handler)
         if beside is not None:
             stack.enter_context(beside(host, server, identity.token))

@@ -63,7 +63,7 @@ def without_collections() -> Iterator[None]:
 def without_client() -> Iterator[None]:
     """Return a context manager inside which modules of aiohttp's server are imported without its client.
 
-    `aiohttp/__init__.py` imports the whole client, which a server does not use: 4 MiB, and a tenth of the server's
+    The package's own file imports the whole client, which a server does not use: 4 MiB, and a tenth of the server's
     start. Inside, that file is not executed; afterwards it is executed when a name of it is first used, so that
     `import aiohttp; aiohttp.ClientSession` works as ever. Nothing happens if aiohttp is imported already.
 
