@@ -22,9 +22,9 @@ from apimachinery.system import SystemHost
 from embedded_apiserver.admission.names import NAMES, OFF_BY_DEFAULT
 from embedded_apiserver.cel.meter import MOST_STEPS
 from embedded_apiserver.gates import parse_gates
-from embedded_apiserver.perturbation.options import perturbing_of
 from embedded_apiserver.shell.address import LOOPBACK, Address
 from embedded_apiserver.shell.identity import Identity
+from embedded_apiserver.shell.perturbing import perturbing_of
 from embedded_apiserver.shell.quick_import import identity_beside_imports
 from embedded_apiserver.upkeep.identity_lease import IdentityLease
 
