@@ -45,8 +45,7 @@ def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "
             warning about repeated owner references comes in any case.
 
     Raises:
-        StatusError: 400, the body is malformed or has another kind, or `Strict` made an error of a warning; 413, it has
-            too many values; 415, its media type is not supported.
+        StatusError: 400, malformed, of another kind, or `Strict` met a warning; 413, many values; 415, its media type.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     try:
@@ -81,8 +80,8 @@ def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "
     findings = [*repeated, *unknown][:MOST_TOLD]
     if findings and field_validation == STRICT:
         raise status.bad_request(f"{refusal}: strict decoding error: {', '.join(findings)}")
-    owned = documents.of_owners(obj["metadata"].get("ownerReferences") or ())
-    return obj, owned if field_validation == IGNORE else [*findings, *owned]
+    findings = [] if field_validation == IGNORE else findings
+    return obj, [*findings, *documents.of_owners(obj["metadata"].get("ownerReferences") or ())]
 
 
 def admit(
