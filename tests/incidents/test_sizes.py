@@ -15,7 +15,7 @@ from controller_runtime.incidents.incident import MOST_BYTES, Incident, Line, co
 from controller_runtime.manager.manager import Manager
 
 
-@pytest.mark.parametrize("character", ["漢", "\x01", "\ud800"])
+@pytest.mark.parametrize("character", ["漢", "\x01", "\ud800"], ids=["wide", "control", "surrogate"])
 def test_lines_count_by_the_bytes_that_they_take_in_the_file(character: str) -> None:
     def act(manager: Manager, request: Request) -> None:
         for _ in range(100):
