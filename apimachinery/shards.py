@@ -13,7 +13,7 @@ UID, NAMESPACE = "object.metadata.uid", "object.metadata.namespace"
 
 
 def fnv1a64(text: str) -> int:
-    """Return the 64-bit FNV-1a hash of the text's UTF-8 bytes. An API server shards lists by this hash of the uid."""
+    """Return the 64-bit FNV-1a hash of the text's UTF-8 bytes. An API server shards lists by this hash of a field."""
     value = _OFFSET
     for byte in text.encode():
         value = ((value ^ byte) * _PRIME) & _WORD

@@ -82,7 +82,7 @@ class ClusterSize:
     from zero, so the step may be a lower one after it, as in kube-controller-manager.
 
     Args:
-        host: The source of the lock.
+        host: Creates the lock.
         all_nodes: Returns the keys of all nodes.
         lazy: Whether a change of step is applied only to the node that changed; see `node_ttl`.
 
@@ -147,7 +147,7 @@ class NodeTTL(Reconciler):
 
 
 def node_ttl(manager: Manager, *, workers: int = WORKERS, lazy: bool = False) -> Controller:
-    """Return the controller, ready to be added to `manager`.
+    """Return the controller that annotates nodes with their TTL, ready to be added to `manager`.
 
     Args:
         manager: The manager, whose client and cache of nodes are used.

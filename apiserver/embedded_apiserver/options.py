@@ -102,7 +102,7 @@ def forbidden(field: str, text: str) -> Cause:
 class WriteOptions(msgspec.Struct, frozen=True):
     """The options of a create, update or patch request.
 
-    A struct, because webhooks get the options as JSON, which is encoded once for equal options.
+    Options can be hashed, so that the JSON that webhooks get of them is encoded only once for equal options.
 
     Attributes:
         dry_run: True to return the resulting object without storing it.

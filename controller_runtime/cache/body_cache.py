@@ -20,7 +20,7 @@ class BodyCache:
     larger.
 
     Args:
-        host: The source of the lock.
+        host: Creates the lock.
         label: The name of the lock.
         memory: The most bytes of the bodies that are not selected.
 

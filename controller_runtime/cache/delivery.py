@@ -32,7 +32,7 @@ class Delivery:
     gets none twice.
 
     Args:
-        host: The source of the locks.
+        host: Creates the locks.
         store: The store to change.
         label: The name of the collection, for messages.
         peers: The stores that may have the same objects, whose memory is then shared; None if there are none.

@@ -224,7 +224,7 @@ class Informer:
 
         Args:
             stop: Ends the run.
-            program: The stop that is failed by an exception in a subscription; None for `stop`.
+            program: Set, with the error as its failure, if a subscription raises one; None for `stop`.
 
         Raises:
             Exception: The error of a handler, an index function or the transform.

@@ -38,7 +38,7 @@ class OwnWrites:
     the same result.
 
     Args:
-        host: The source of the lock.
+        host: Creates the lock.
         name: Tells apart several instances that one reconciler uses for the same owner, in records of reconciles.
 
     Threads: any, for every method.

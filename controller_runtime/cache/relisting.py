@@ -11,7 +11,7 @@ class RelistRequest:
     """Holds the reason for a new list, and closes the open watch when a reason is set.
 
     Args:
-        host: The source of the lock.
+        host: Creates the lock.
 
     Attributes:
         why: The reason for a new list; empty if there is none. It is read without the lock: a reason that comes right

@@ -20,7 +20,7 @@ class Division(Protocol):
     """Assigns the objects of a kind to slots of a ring. Its methods are pure. Threads: any."""
 
     def slot_of(self, cached: Cached) -> int | None:
-        """Return the slot of an object, from its header; None if it belongs to no slot."""
+        """Return the slot of an object, computed from its metadata; None if it belongs to no slot."""
 
     def selector(self, slots: int) -> str:
         """Return the `shardSelector` for the objects of some slots (bits); empty if a server cannot select them."""
@@ -34,7 +34,7 @@ class Portion:
     """The share of one cache: the slots of the ring whose objects it keeps. Sets of slots are bit sets.
 
     Args:
-        host: The source of the lock.
+        host: Creates the lock.
         share: The share of this replica in the kind.
         wanted: The initial slots.
 
@@ -120,7 +120,7 @@ class Share:
     A share has a `Portion` for each cache. `want` sets the slots.
 
     Args:
-        host: The source of locks.
+        host: Creates the locks.
         division: Assigns the objects of the kind to slots.
         on_filled: Called after the caches have filled slots; with no lock held, and on the caches' threads.
         on_narrowed: Called by `want`, with no lock held, when the caches have objects outside of the share. It should

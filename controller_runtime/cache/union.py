@@ -165,7 +165,7 @@ class Peers:
     """The stores of one resource, which share the bytes of equal objects.
 
     Args:
-        host: The source of the lock.
+        host: Creates the lock.
 
     Attributes:
         stores: The stores; replaced as a whole, under the lock of the informers.

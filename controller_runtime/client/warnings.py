@@ -33,7 +33,7 @@ class Warnings:
     the 256 most recent texts are remembered; an older one would be logged again.
 
     Args:
-        host: The source of the lock.
+        host: Creates the lock.
 
     Threads: any.
     """

@@ -251,7 +251,7 @@ class Controller:
 
     @property
     def needs_leader(self) -> bool:
-        """Whether the controller runs only while this replica leads; False if a ring divides its work."""
+        """Whether the controller runs only while this replica leads; False if a `Ring` divides its objects."""
         return not self._is_shared
 
     def share(self, shared: Callable[[Reconciler], Reconciler], requests: Channel) -> None:

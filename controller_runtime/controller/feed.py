@@ -111,7 +111,7 @@ class Feed:
     """Maps the changes of one collection to requests for one queue.
 
     Args:
-        host: The source of the lock.
+        host: Creates the lock.
         controller: The controller's name.
         collection: The collection.
         when: A predicate that selects the changes; None for all changes.

@@ -144,7 +144,7 @@ class Follow:
         """Return the informer of the collection; make it if there is none yet.
 
         Raises:
-            UsageError: The scope of the kind has several namespaces, so there is no single order of changes.
+            UsageError: The manager caches the kind in several namespaces, so there is no single order of changes.
         """
         return [informers.of(self.collection, linger=self.linger)]
 

@@ -55,7 +55,7 @@ class UnreadableObjects:
     by the number that depend on unreadable objects.
 
     Args:
-        host: The source of the lock.
+        host: Creates the lock.
         collections: Returns the collections that the controller watches.
         report: Called with each error of a reconcile whose error text is new for its request.
 

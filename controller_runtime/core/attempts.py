@@ -45,9 +45,9 @@ class Attempt(Protocol):
         """
 
     def ask(self, resource: Any, what: str, ask: Callable[[], T]) -> T:
-        """Return another fact about a cache: a text, a number or a truth value.
+        """Return a fact about the cache of `resource`, such as its version: a text, a number or a truth value.
 
-        `ask` gives the answer, `what` names the fact.
+        `ask` finds the fact, and `what` names it in the record.
         """
 
     def send(self, request: HTTPRequest, send: Callable[[], HTTPResponse]) -> HTTPResponse:

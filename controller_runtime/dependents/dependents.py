@@ -177,7 +177,7 @@ class Dependents(Generic[P]):
             self._status.write(owner, *problem_of(applied.states), status or {}, self._memory_of(owner))
 
     def report_problem(self, primary: P, reason: str, message: str) -> None:
-        """Write a condition that is false for another reason, such as an invalid spec.
+        """Write the condition as false for a reason that does not come from owned objects, such as an invalid spec.
 
         Args:
             primary: The primary.

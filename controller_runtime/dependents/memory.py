@@ -101,7 +101,7 @@ class Memory:
     """The data that is remembered about all primary objects of one `Dependents`.
 
     Args:
-        host: The source of the lock.
+        host: Creates the lock.
 
     Threads: any.
     """

@@ -122,7 +122,7 @@ class RecordedAttempt:
         return found
 
     def ask(self, resource: Any, what: str, ask: Callable[[], T]) -> T:
-        """Return another fact about a cache that `ask` finds, and record it; see `Attempt.ask`."""
+        """Return the fact about a cache that `ask` finds, such as its version, and record it; see `Attempt.ask`."""
         answer = ask()
         self._add((ask_step, resource, what, answer))
         return answer

@@ -103,7 +103,10 @@ class Bounds:
         self._bodies: set[int] = set()  # the ids of those that are kept: the steps hold them
 
     def kept(self, steps: Iterable[Step]) -> list[Step]:
-        """Return the next steps without those that are left out, and with the others as they are kept."""
+        """Return the next steps of the attempt, without those for which there is no room; count the others.
+
+        A read of several objects may lose the objects and keep their keys, and a request may lose its answer.
+        """
         return [kept for step in steps if (kept := self._kept(step)) is not None]
 
     def has_room(self, size: int, what: str, bodies: Sequence[Cached | None] = ()) -> bool:

@@ -30,7 +30,7 @@ def encoded(finished: Finished, anchor: Anchor, confidential: Confidential | Non
 
     Args:
         finished: The reconcile.
-        anchor: A reading of both clocks, from which the start time is computed.
+        anchor: The time of the wall clock at some monotonic seconds; it gives the start time.
         confidential: Returns further values of an object to replace, beside those of Secrets; None for none.
 
     Raises:

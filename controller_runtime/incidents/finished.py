@@ -121,10 +121,10 @@ class Finished(NamedTuple):
         """Return the record of the reconcile in the form for files.
 
         Args:
-            anchor: A reading of both clocks, from which the start time is computed.
+            anchor: The time of the wall clock at some monotonic seconds; it gives the start time.
             replaced: Replaces confidential values in texts by stand-ins, before the texts are shortened, which could
                 cut a value in two.
-            with_hidden: True to include the steps in `Bounds.hidden`, whose confidential values may be needed.
+            with_hidden: True to include the steps in `Bounds.hidden`, to find the confidential values in them.
         """
         attempt, source = self.attempt or RecordedAttempt(self.source), self.source
         bounds = attempt.bounds or Bounds(hides_all=False)

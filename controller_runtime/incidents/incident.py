@@ -67,7 +67,7 @@ class Select(msgspec.Struct, frozen=True, tag="select", rename="camel", forbid_u
 
 
 class Ask(msgspec.Struct, frozen=True, tag="ask", rename="camel", forbid_unknown_fields=True):
-    """A read of another fact about a cache, such as its version or its age."""
+    """A read of a fact about a cache, such as its version or its age."""
 
     kind: Kind
     what: str

@@ -51,7 +51,7 @@ class Answer:
 
 
 def error_of(error: BaseException, *, with_stack: bool = False) -> Error:
-    """Return an error as a value for a record. Its texts are still complete; they are shortened later."""
+    """Return an error as the `Error` that incidents contain. Its texts are still complete; they are shortened later."""
     texts = (str(error), "".join(traceback.format_exception(error)) if with_stack else "")
     return Error(type(error).__name__, *(without_tokens(text.encode(errors="replace")).decode() for text in texts))
 
@@ -70,7 +70,7 @@ def bounded_error(bodies: Bodies, error: Error | None) -> Error | None:
 
 
 def kind_of(resource: Any) -> Kind:
-    """Return the kind of a resource as a value for a record."""
+    """Return the kind of `resource`, an `api.resources.Resource`, as the `Kind` that incidents contain."""
     return Kind(resource.api_version, resource.kind, resource.plural, resource.namespaced, resource.is_partial)
 
 
@@ -92,7 +92,7 @@ def select_step(
 
 
 def ask_step(bodies: Bodies, began: float, resource: Any, what: str, answer: Any) -> Ask:
-    """Return the recorded answer to another question to a cache."""
+    """Return the recorded fact about a cache, such as its version; see `Attempt.ask`."""
     return Ask(kind_of(resource), what, answer)
 
 

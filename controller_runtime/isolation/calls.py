@@ -51,7 +51,7 @@ class OutwardCall(NamedTuple):
 
 
 def call_of(event: str, args: tuple[Any, ...]) -> OutwardCall | None:
-    """Return the outside call that an audit event of Python reports; None if the event is not such a call."""
+    """Return the connection or start of a program that an audit event of Python reports; None for other events."""
     reader = _READERS.get(event)
     return None if reader is None else reader(*args)
 

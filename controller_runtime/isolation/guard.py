@@ -38,7 +38,7 @@ class OutsideRefused(BaseException):
 
 
 class Guard:
-    """Decides which outside calls of the process are refused, and reports them.
+    """Decides which connections and starts of programs by the process are refused, and reports them.
 
     Args:
         allowed: Hosts, socket paths and programs that are allowed.
@@ -56,10 +56,12 @@ class Guard:
         self._addresses: set[str] = set()
 
     def check(self, event: str, args: tuple[Any, ...]) -> None:
-        """Raise an error if an audit event is an outside call that is not allowed.
+        """Raise an error if an audit event of Python is a connection or the start of a program that is not allowed.
+
+        The arguments are those of a hook; see `sys.addaudithook`.
 
         Raises:
-            OutsideRefused: It is such a call.
+            OutsideRefused: It is such an event.
         """
         if _permitted.get() or (call := call_of(event, args)) is None:
             return
@@ -95,7 +97,7 @@ _HOOK = _Hook()
 
 @contextlib.contextmanager
 def guarded(guard: Guard) -> Iterator[None]:
-    """Return a context manager: inside its block, outside calls of the whole process are refused as `guard` decides.
+    """Return a context manager: during its block, `guard` decides which connections and programs the process can start.
 
     Existing connections stay open, and connections of C code without audit events are not seen; see `calls`.
 

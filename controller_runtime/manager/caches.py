@@ -26,7 +26,7 @@ class ManagerCaches:
     """Makes the listers and informers of a manager, and records into which classes each kind is decoded.
 
     Args:
-        host: The source of locks and threads.
+        host: Creates the locks and threads.
         transport: Carries the requests of the audit.
         informers: The caches.
         definitions: Gets the cached classes, to compare them with the server's definitions.

@@ -275,7 +275,7 @@ class Manager:
         The arguments are those of `lister`.
 
         Raises:
-            UsageError: The scope of the kind has several namespaces, and the arguments do not name one.
+            UsageError: The manager caches the kind in several namespaces, and the arguments do not name one.
         """
         return self.caches.informer(resource, **selected)
 

@@ -20,7 +20,7 @@ class Members:
     became the leader, or the manager is stopping.
 
     Args:
-        host: The source of the lock's condition.
+        host: Creates the lock's condition.
         stopping: The manager's stop: once it is set, nothing can be added.
 
     Threads: the manager's for `take_added` and `wait_for_news`; any for the rest.

@@ -87,7 +87,10 @@ class ManifestSettings:
 def plain_settings(
     program: str, *, namespace: str, image: str, replicas: int, watch_namespace: str = "", name: str | None = None
 ) -> ManifestSettings:
-    """Return the settings for plain manifests. If there are several replicas, they elect a leader."""
+    """Return the settings for manifests with fixed values; `chart_settings` has those for a Helm chart.
+
+    If there are several replicas, they elect a leader.
+    """
     labels = {"app.kubernetes.io/name": program}
     return ManifestSettings(
         program=program,

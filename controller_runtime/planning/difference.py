@@ -78,7 +78,7 @@ class PlannedDifference:
 
 
 def difference_of(planned: PlannedObject) -> PlannedDifference | None:
-    """Return the difference for a planned object.
+    """Return how the planned state of an object differs from its state at the server.
 
     Return None if only irrelevant fields or times differ, for an Event, and for an object that is created and deleted.
     """

@@ -36,7 +36,10 @@ def document(body: bytes) -> Any:
 
 
 def with_version(obj: Object) -> dict[str, Any]:
-    """Return a copy of an object with a resourceVersion, which the answer to a dry run of a creation does not have."""
+    """Return a copy of `obj` with an invented resourceVersion if it has none.
+
+    The answer to a dry run of a creation has none.
+    """
     metadata = {"resourceVersion": PLANNED_VERSION, **(obj.get("metadata") or {})}
     return {**obj, "metadata": metadata}
 

@@ -104,7 +104,7 @@ class Overlay:
     """The planned states of objects, by their paths.
 
     Args:
-        host: The source of the lock.
+        host: Creates the lock.
 
     Threads: any.
     """

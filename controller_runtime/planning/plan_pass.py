@@ -82,8 +82,9 @@ class PlanPass:
 
     @contextlib.contextmanager
     def isolated(self) -> Iterator[None]:
-        """Return a context manager: inside it, connections and programs outside are refused, and `is_planning` returns
-        True.
+        """Return a context manager: during its block, connections and starts of programs are refused unless allowed.
+
+        `is_planning` returns True meanwhile.
         """
         with planning(), guarded(self._guard):
             yield

@@ -16,8 +16,9 @@ BESIDE = Work("beside all reconciles")
 class Refusals:
     """Records the refused outside calls of each reconcile.
 
-    The reconcile of a call on a thread of a pool is unknown. Such a call counts for every running reconcile: so an
-    object may be listed as not planned by mistake, but not as planned by mistake if its reconcile waits for the call.
+    For a call on a thread of a pool, the reconcile is unknown, so it is recorded for every reconcile that runs. An
+    object can thus be listed as not planned although it was; it is never listed as planned although it was not, if its
+    reconcile waits for the call.
 
     Threads: any, also threads that were not started by a host. There is no lock, because each step is one operation on
         a dict, with or without the GIL.

@@ -19,8 +19,8 @@ from controller_runtime.planning.selection import Selection, only_metadata
 class PlannedStore(Store):
     """A store whose reads return planned states of objects instead of those at the server.
 
-    A planned object is included, as the transform leaves it, if before the transform it belongs to the collection.
-    Later reports of the server do not change it.
+    A planned object belongs to the collection if it is selected before the transform; reads return it after the
+    transform. Later events of the server do not change a planned state.
 
     Args:
         host: The source of the time and the lock; see `Store`.

@@ -68,7 +68,7 @@ class KindCounter:
     """Counts the objects of one collection, with each change.
 
     Args:
-        host: The source of the lock.
+        host: Creates the lock.
         name: The kind, with the selectors of the collection if it has any.
 
     Threads: `observe` from one at a time; `count` from any.

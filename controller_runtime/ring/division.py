@@ -40,7 +40,7 @@ _decode = msgspec.json.Decoder(_Header).decode
 
 
 def slot_of_key(by: RingBy, namespace: str, name: str) -> int:
-    """Return the slot of an object by its key, in a ring by namespace or by name."""
+    """Return the slot of an object by its key, if the ring divides objects by namespace or by name."""
     if by is RingBy.NAMESPACE:
         return slot_of_name(namespace or name)
     return slot_of_name(f"{namespace}/{name}")
@@ -79,8 +79,9 @@ class OwnSlots:
         return False
 
     def selector(self, slots: int) -> str:
-        """Return the `shardSelector` for these slots in a ring by uid, otherwise an empty text: a server can only hash
-        uids.
+        """Return the `shardSelector` for a set of slots (bits) if the ring divides objects by uid; else an empty text.
+
+        A server hashes uids or namespaces, but the slots by namespace are not ranges of its hash.
         """
         return selector_of(slots) if self.by is RingBy.UID else ""
 

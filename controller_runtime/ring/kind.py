@@ -33,7 +33,7 @@ class RingKind:
     It is for rings by uid or owner, where the slot cannot be computed from the key, and for kinds that a ring divides.
 
     Args:
-        host: The source of the lock.
+        host: Creates the lock.
         client: Asks the server whether an object exists.
         resource: The kind.
         informers: The caches of the kind.

@@ -43,7 +43,7 @@ class SlotRequests:
     early and begins again does not request the same first slots each time.
 
     Args:
-        host: The source of the lock.
+        host: Creates the lock.
         name: The ring's name.
         informers: The manager's caches.
         division: Assigns objects to slots.
@@ -89,7 +89,7 @@ class SlotRequests:
         return channel
 
     def channels(self, resource: object) -> Sequence[Channel]:
-        """Return the channels of the objects of one kind."""
+        """Return the channels that `channel` made for objects of the kind `resource`: one for each of its calls."""
         return [each.channel for each in self._requested if each.lister.resource == resource]
 
     def informers(self) -> Sequence[Informer]:

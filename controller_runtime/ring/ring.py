@@ -173,7 +173,7 @@ class Ring:
         now.
 
         Raises:
-            UsageError: The caller is not a reconcile that this ring shares.
+            UsageError: The caller is not a reconcile of a controller whose work this ring divides.
         """
         turn = turn_in_hand(self.ownership)
         if turn is None:

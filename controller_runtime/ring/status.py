@@ -88,14 +88,14 @@ class RingStatus:
             self._others_at |= seen
 
     def stored(self, claimed: int, owned: int) -> None:
-        """Count the slots that were taken and given back by a claim which the server has stored.
+        """Count the slots that were taken and given back since the last call, by the claim that the server has stored.
 
-        Slots that a new member claims only because of writes of its last membership are not counted: they were counted
-        as lost.
+        Slots that a replica which has joined again claims only for work of its earlier membership count as neither:
+        `lost` has counted them.
 
         Args:
-            claimed: The slots of the claim.
-            owned: The slots of the claim for which work may begin.
+            claimed: The slots of the claim, as bits.
+            owned: The slots of the claim for which work may begin, as bits.
         """
         now = self._host.monotonic()
         with self._lock:

@@ -48,7 +48,7 @@ class RequestBodies:
     API server sends its bodies at once, so that client is slow on purpose.
 
     Args:
-        host: The source of the lock.
+        host: Creates the lock.
         total: The limit in bytes.
 
     Threads: any.

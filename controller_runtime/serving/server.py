@@ -28,7 +28,8 @@ class Server:
 
     Args:
         host: The source of threads and time; it must be the real machine, not a simulation.
-        stop: The stop that is failed if the server's thread fails, as it does if an answer raises `SystemExit`.
+        stop: Set, with the error as its failure, if the server's thread fails, as it does if an answer raises
+            `SystemExit`.
         listener: A socket that listens; the caller closes it.
         arrived: The method `arrived` of `PromptAnswers` or `AnswerThreads`.
         context: Returns the TLS context for a new connection, so that a renewed certificate is used; None for plain

@@ -42,12 +42,13 @@ Answer = Callable[[HTTPRequest], HTTPResponse]
 
 
 class AnswerThreads:
-    """Answers requests on one thread per connection, for answers that may wait; a context manager around that of the
-    server.
+    """Answers requests on one thread per connection, for answers that may wait.
+
+    A context manager: enter it before that of the server, and leave it after that.
 
     Args:
         host: The source of threads and time; it must be the real machine, not a simulation.
-        stop: The stop that is failed if a thread fails.
+        stop: Set, with the error as its failure, if a thread fails.
         answer: Returns the answer to a request.
         limit_of: Returns the most bytes of a body, by path; a longer body is refused with status 413, without reading
             it.

@@ -28,7 +28,7 @@ _OURS = ("controller_runtime", "contextlib", "pluggy")
 
 
 def caller() -> str:
-    """Return the file and the line of the test that called, directly or not; empty if pytest called."""
+    """Return the file and line of the code outside of this library that led to this call; empty if it is pytest's."""
     frame = sys._getframe(1)
     while (package := frame.f_globals.get("__name__", "").partition(".")[0]) in _OURS and frame.f_back is not None:
         frame = frame.f_back

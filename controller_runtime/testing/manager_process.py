@@ -55,7 +55,7 @@ class SystemMachine:
         return InProcessTransport(self.host, server)
 
     def kill(self) -> bool:
-        """Return False: the threads run until they are stopped."""
+        """Return False: threads cannot be killed, so they run until they are stopped."""
         return False
 
     def restart(self) -> None:

@@ -216,7 +216,7 @@ def _may_matter(delta: Delta) -> bool:
 def lease_candidate_election(
     manager: Manager, *, workers: int = 1, strategies: Mapping[str, ElectionStrategy] = STRATEGIES
 ) -> Controller:
-    """Return the controller, ready to add to `manager`.
+    """Return the controller that elects leaders among lease candidates, ready to be added to `manager`.
 
     Several replicas of this controller need ordinary leader election, because it cannot be a candidate in an election
     that it runs.

@@ -46,7 +46,7 @@ def seconds_left(lease: IdentityLeaseView, now: datetime) -> float:
 
 
 def apiserver_lease_gc(manager: Manager, *, workers: int = 1) -> Controller:
-    """Return the controller, ready to add to `manager`.
+    """Return the controller that deletes expired leases of API servers, ready to be added to `manager`.
 
     Args:
         manager: The manager, whose client and caches are used.

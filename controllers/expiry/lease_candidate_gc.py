@@ -29,7 +29,7 @@ def seconds_left(candidate: CandidateView, now: datetime) -> float:
 
 
 def lease_candidate_gc(manager: Manager, *, workers: int = 1) -> Controller:
-    """Return the controller, ready to add to `manager`.
+    """Return the controller that deletes expired lease candidates, ready to be added to `manager`.
 
     Args:
         manager: The manager, whose client and caches are used.

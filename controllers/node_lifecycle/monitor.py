@@ -85,7 +85,7 @@ class Monitor:
 
     @property
     def all_silent(self) -> bool:
-        """Whether none of the nodes that count for their zones is ready."""
+        """Whether no node is ready, apart from those with the label `EXCLUDED`, which do not count."""
         with self._lock:
             return bool(self._zones.all_silent)
 
@@ -189,11 +189,11 @@ class Monitor:
         self._change_queue(name, lambda turns, now: turns.step_aside(name))
 
     def leave_queue(self, name: str) -> None:
-        """Remove the node from the queue, because it needs no permission any more."""
+        """Remove the node from the queue of its zone: it needs no permission to be evicted, or has used it."""
         self._change_queue(name, lambda turns, now: turns.leave(name))
 
     def reports(self) -> list[ZoneReport]:
-        """Return a report of each zone with nodes that count for it, sorted by the zone's key."""
+        """Return a report of each zone with nodes that do not have the label `EXCLUDED`, sorted by the zone's key."""
         with self._lock:
             return self._zones.reports()
 

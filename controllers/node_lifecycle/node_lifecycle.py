@@ -249,7 +249,7 @@ class NodeLifecycle(Reconciler):
 
 
 def node_lifecycle(manager: Manager, *, workers: int = WORKERS, config: LifecycleConfig | None = None) -> Controller:
-    """Return the controller, ready to add to `manager`.
+    """Return the controller that marks and taints silent nodes, ready to be added to `manager`.
 
     Args:
         manager: The manager, whose client, caches and event recorder are used.

@@ -67,7 +67,7 @@ class ZonePolicy:
         return self.secondary_rate if size > self.large else 0.0
 
     def are_all_silent(self, zones: Iterable[Zone]) -> bool:
-        """Return whether no node that counts for these zones is ready."""
+        """Return whether all nodes in the counts of these zones are not ready, and each zone has one."""
         return all(self.state(zone.ready, zone.not_ready) is ZoneState.FULL for zone in zones)
 
     def rate_in(self, zone: Zone, *, all_silent: bool) -> float:
@@ -120,6 +120,8 @@ class ZoneReport:
 
 class Zones:
     """All zones, with their counts of nodes, and their queues of nodes that wait for eviction.
+
+    Nodes that count are those without the label `views.EXCLUDED`; the caller of `count` passes only these.
 
     The rate of each queue is set by `judge`.
 

@@ -16,7 +16,7 @@ class TroubleLog:
     Each further problem is logged at debug level.
 
     Args:
-        host: The source of the lock.
+        host: Creates the lock.
         begins: The text of the warning.
         ends: The text of the last line, which also has the greatest number of keys with a problem at one time.
 

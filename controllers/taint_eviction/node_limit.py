@@ -20,7 +20,7 @@ class NodeLimit:
     and a client that gives up earlier would never succeed.
 
     Args:
-        host: The source of the lock.
+        host: Creates the lock.
         limit: The most pods of one node that may be evicted at the same time.
 
     `pod in limit` is True if the pod is in a queue, admitted or waiting.

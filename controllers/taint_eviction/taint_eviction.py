@@ -222,7 +222,7 @@ class TaintEviction(Reconciler):
 
 
 def taint_eviction(manager: Manager, *, workers: int = WORKERS) -> Controller:
-    """Return the controller, ready to add to `manager`.
+    """Return the controller that deletes pods from tainted nodes, ready to be added to `manager`.
 
     Args:
         manager: The manager, whose client, caches and event recorder are used.

@@ -241,7 +241,7 @@ def _claims_of(delta: Delta) -> Iterable[ObjectKey]:
 
 
 def claim_binder(manager: Manager) -> Controller:
-    """Return the controller, ready to be added to `manager`."""
+    """Return the controller that gives each claim a volume, ready to be added to `manager`."""
     listers = manager.lister(PERSISTENT_VOLUME_CLAIMS, Claim), manager.lister(PERSISTENT_VOLUMES, Volume)
     controller = Controller(BINDER, ClaimBinder(*listers, manager.client)).watch(PERSISTENT_VOLUME_CLAIMS)
     return controller.watch(PERSISTENT_VOLUMES, map=_claims_of)

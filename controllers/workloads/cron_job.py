@@ -220,7 +220,7 @@ def _rfc3339(time: datetime) -> str:
 
 
 def cron_job_controller(manager: Manager, *, workers: int = 5) -> Controller:
-    """Return the controller, ready to be added to `manager`."""
+    """Return the controller that creates the Jobs of CronJobs, ready to be added to `manager`."""
     cron_jobs = manager.lister(CRON_JOBS, CronJob)
 
     def selectors(namespace: str) -> Iterable[tuple[ObjectKey, LabelSelector]]:

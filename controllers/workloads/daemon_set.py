@@ -94,7 +94,7 @@ class DaemonSets(Reconciler):
 
 
 def daemon_set_controller(manager: Manager, *, workers: int = 2) -> Controller:
-    """Return the controller, ready to be added to `manager`."""
+    """Return the controller that keeps a pod of each DaemonSet on its nodes, ready to be added to `manager`."""
     daemon_sets = manager.lister(DAEMON_SETS, DaemonSet)
 
     def selectors(namespace: str) -> Iterable[tuple[ObjectKey, LabelSelector]]:

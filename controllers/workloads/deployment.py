@@ -238,7 +238,7 @@ class Deployments(Reconciler):
 
 
 def deployment_controller(manager: Manager, *, workers: int = 5) -> Controller:
-    """Return the controller, ready to be added to `manager`."""
+    """Return the controller that rolls Deployments out, ready to be added to `manager`."""
     deployments = manager.lister(DEPLOYMENTS, Deployment)
 
     def selectors(namespace: str) -> Iterable[tuple[ObjectKey, LabelSelector]]:

@@ -247,7 +247,7 @@ def _body(service: Service, endpoints: list[Any], ports: list[Any]) -> dict[str,
 
 
 def endpoint_slice_controller(manager: Manager, *, workers: int = 5) -> Controller:
-    """Return the controller, ready to be added to `manager`."""
+    """Return the controller that keeps the EndpointSlices of services, ready to be added to `manager`."""
     services = manager.lister(SERVICES, Service)
 
     def of_pod(delta: Delta) -> Iterable[Request]:

@@ -146,7 +146,7 @@ class FinishedJobs(Reconciler):
 
 
 def job_controller(manager: Manager, *, workers: int = 5) -> Controller:
-    """Return the controller, ready to be added to `manager`."""
+    """Return the controller that runs Jobs, ready to be added to `manager`."""
     jobs = manager.lister(JOBS, Job)
 
     def selectors(namespace: str) -> Iterable[tuple[ObjectKey, LabelSelector]]:

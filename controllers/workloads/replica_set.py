@@ -107,7 +107,7 @@ class ReplicaSets(Reconciler):
 
 
 def replica_set_controller(manager: Manager, *, workers: int = 5) -> Controller:
-    """Return the controller, ready to be added to `manager`."""
+    """Return the controller that keeps the pods of ReplicaSets, ready to be added to `manager`."""
     replica_sets = manager.lister(REPLICA_SETS, ReplicaSet)
 
     def selectors(namespace: str) -> Iterable[tuple[ObjectKey, LabelSelector]]:

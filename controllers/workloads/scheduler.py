@@ -114,7 +114,7 @@ class Scheduler(Reconciler):
 
 
 def scheduler(manager: Manager) -> Controller:
-    """Return the controller, ready to be added to `manager`."""
+    """Return the controller that assigns waiting pods to nodes, ready to be added to `manager`."""
     reconciler = Scheduler(manager)
     controller = Controller(NAME, reconciler, workers=1)
     return controller.watch(PODS, map=reconciler.concerned).watch(NODES, map=reconciler.waiting)

@@ -125,7 +125,7 @@ def _pod(stateful_set: StatefulSet, ordinal: int, revision: ControllerRevision) 
 
 
 def stateful_set_controller(manager: Manager, *, workers: int = 5) -> Controller:
-    """Return the controller, ready to be added to `manager`."""
+    """Return the controller that keeps the pods of StatefulSets, ready to be added to `manager`."""
     stateful_sets = manager.lister(STATEFUL_SETS, StatefulSet)
 
     def selectors(namespace: str) -> Iterable[tuple[ObjectKey, LabelSelector]]:

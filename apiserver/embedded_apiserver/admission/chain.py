@@ -68,7 +68,7 @@ WEBHOOKS = (MutatingAdmissionWebhook.name, ValidatingAdmissionWebhook.name)
 
 
 class Awake(NamedTuple):
-    """The admission steps that apply to a write and are not idle, in their order.
+    """The admission steps that have something to do for a write, in their order; see `Chain.steps`.
 
     Attributes:
         changing: The steps with `admit`: they may change the object, or refuse it before its validation.
@@ -128,7 +128,10 @@ class Chain:
         return any(step.name == name for step in self._steps)
 
     def steps(self, kind: Kind, operation: Operation, subresource: str) -> Awake | None:
-        """Return the steps that apply to a write and are not idle; None if there are none, as for most writes."""
+        """Return the steps that have something to do for such a write; None if there are none, as for most writes.
+
+        Idle steps are left out, such as those for webhooks while none is configured; see `Step.is_idle`.
+        """
         seen_as = kind if kind.definition is None else None
         place = seen_as, operation, subresource
         if (awake := self._awake)[0] != (turns := self._storage.turns):

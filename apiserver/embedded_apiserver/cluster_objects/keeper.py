@@ -57,7 +57,7 @@ class Keeper:
     """Creates and restores the objects that `wanted_in` lists for each namespace that is not being deleted.
 
     Args:
-        host: The source of locks.
+        host: Creates the locks.
         storage: The objects.
         kinds: A function that returns the currently served kinds; objects of other kinds are not created.
         authority: The certificate of the server's certificate authority, in PEM form; empty if it has none.

@@ -75,7 +75,7 @@ class Registrations:
     """Keeps the APIServices of custom kinds up to date, on the threads of the writes that change these or definitions.
 
     Args:
-        host: The source of locks.
+        host: Creates the locks.
         storage: The objects.
 
     Threads: any.

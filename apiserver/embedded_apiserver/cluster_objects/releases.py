@@ -30,7 +30,7 @@ class Releases:
     have been killed between two writes, or may not have created any.
 
     Args:
-        host: The source of locks.
+        host: Creates the locks.
         storage: The objects.
         records: The `IPAddress` objects.
 

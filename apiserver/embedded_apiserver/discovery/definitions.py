@@ -57,7 +57,10 @@ class Descriptions(msgspec.Struct):
 
     @classmethod
     def read(cls, release: Release) -> Descriptions:
-        """Read the descriptions of a release from a data file, which takes a few milliseconds."""
+        """Read the descriptions of the kinds, fields and parameters of a Kubernetes release.
+
+        It takes a few milliseconds, for the texts are in a compressed file.
+        """
         newest = _read(gzip.decompress(resources.files(__package__).joinpath(_DATA).read_bytes()))
         if release == NEWEST:
             return newest

@@ -47,7 +47,7 @@ class Part(NamedTuple):
     query: Parameters = MappingProxyType({})
 
     def response_kind(self, kind: Kind) -> Kind:
-        """Return the kind in discovery for this subresource of `kind`."""
+        """Return the kind that discovery lists for this subresource of `kind`, such as `Scale`."""
         if self.options:
             return Kind(group="", version="v1", kind=f"{kind.kind}{self.options}", plural="")
         return self.kind or kind

@@ -38,8 +38,9 @@ def facts_of(release: str) -> Raw:
 
 
 def descriptions_of(release: str) -> Raw:
-    """Return the differences between the descriptions of a release and of the newest one. The file is read at each
-    call.
+    """Return the differences between the descriptions of kinds and fields in a release and in the newest one.
+
+    The file is read at each call.
     """
     return _read(f"{release}-descriptions.json")
 

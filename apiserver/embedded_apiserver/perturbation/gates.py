@@ -76,7 +76,7 @@ class HeldWatch:
 
     @property
     def has_lines(self) -> bool:
-        """True if there are lines that the watch may not send yet."""
+        """True if lines are being held back."""
         return bool(self._held)
 
     def take(self, limit: int = 64) -> tuple[list[bytes], bool]:

@@ -34,16 +34,16 @@ class Streams(NamedTuple):
 
 
 class CommandLink(Link):
-    """The connection of an exec or attach to a process, which the caller starts.
+    """Connects the client of an exec or attach with a process; the caller starts the process.
 
     Args:
-        host: The source of locks.
+        host: Creates the locks.
         protocol: One of `PROTOCOLS`.
         streams: The streams that the client requests.
         on_ready: Called when there are messages for the client, or room for its messages; see `Link`.
 
     Attributes:
-        life: The state of the process: whether it must end.
+        life: Tells whether the process must end.
         inlet: The standard input of the process.
         resized: A function that is called with the columns and rows of the client's terminal.
     """

@@ -27,7 +27,7 @@ class Link:
     A subclass processes the messages of the client.
 
     Args:
-        host: The source of locks.
+        host: Creates the locks.
         protocol: The subprotocol.
         on_ready: A function that is called, with no lock held, when there are messages for the client, or room for
             messages of the client.

@@ -20,7 +20,7 @@ class PortLink(Link):
     The protocol cannot end one connection alone, so the WebSocket ends when the last connection ends.
 
     Args:
-        host: The source of locks.
+        host: Creates the locks.
         protocol: One of `PROTOCOLS`.
         ports: The ports.
         on_ready: Called when there are messages for the client, or room for its messages; see `Link`.

@@ -50,7 +50,7 @@ class Tunnel(Link):
     """The connections to ports of a pod over one WebSocket, as SPDY streams.
 
     Args:
-        host: The source of locks.
+        host: Creates the locks.
         on_ready: Called when there are messages for the client, or room for its messages; see `Link`.
         connect: The function that connects to a port.
     """

@@ -199,7 +199,8 @@ def check_watch(route: Route, options: ListOptions) -> None:
     """Refuse a watch with an invalid selector or resourceVersion, as `open_watch` does.
 
     Raises:
-        StatusError: 400, a selector is invalid; 500, the resourceVersion is.
+        StatusError: 400, a label or field selector is invalid; 500, as from a real API server, the shard selector or
+            the resourceVersion is invalid.
     """
     Selection.of(route.kind, route.namespace, options)
     version_number(options.version)
@@ -218,7 +219,7 @@ def open_watch(
         route: The kind and the namespace.
         form: The form of the lines.
         options: The options of the request.
-        on_ready: Called once after each `take` that returned all changes, when there is a new change.
+        on_ready: Called when there is a new change, once for each `take` that had returned all changes.
 
     Raises:
         StatusError: The options are refused by `check_watch`.

@@ -50,9 +50,10 @@ def cut(request: BaseRequest) -> StreamResponse:
 
 
 def short_response(request: BaseRequest, answer: HTTPResponse, *, last: bool) -> StreamResponse | None:
-    """Return aiohttp's response if the body is short and the connection's buffer is empty; otherwise None.
+    """Return `answer` as a response of aiohttp if it is short and the connection's buffer is empty; otherwise None.
 
-    aiohttp can send such a response immediately, without the timeout and the task switches of `Sender`.
+    aiohttp can send such a response immediately, without the timeout and the task switches of `Sender`. If `last` is
+    True, it closes the connection afterwards.
     """
     transport = request.transport
     if transport is None or len(answer.body) > _SHORT or transport.get_write_buffer_size():

@@ -16,7 +16,7 @@ class Settling:
     its own, no thread waits for another, and after each change a run of the function begins.
 
     Args:
-        host: The source of locks.
+        host: Creates the locks.
         name: The label of the lock.
         act: The function, which acts on the current state. It never runs twice at the same time, so state that only it
             uses needs no lock. Its exception is raised by `settle`, and the next report runs it again.

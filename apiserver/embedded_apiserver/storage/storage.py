@@ -156,7 +156,7 @@ class Storage:
         Args:
             collection: The collection's name.
             after: The version. It may be higher than the current one; then changes up to it are skipped.
-            on_ready: Called once after each `Cursor.take` that returned all changes; see `Cursor`.
+            on_ready: Called when there is something new, once for each `Cursor.take` that had returned all changes.
 
         Raises:
             Compacted: The history does not reach back to `after`.

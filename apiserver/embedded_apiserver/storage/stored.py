@@ -66,8 +66,9 @@ class Draft(NamedTuple):
         return b"%b%d%b" % (self.head, version, self.tail)
 
     def untidy(self) -> Draft:
-        """Return the object marked as untidy: even a write that changes nothing will be stored, unless it is untidy,
-        too; see `Stored.is_untidy`.
+        """Return the object marked as one that a real API server stores with empty metadata fields; see `is_untidy`.
+
+        The next write is then stored even if it changes nothing, unless its result is marked as well.
         """
         return self._replace(tail=self.tail[:-1] + _UNTIDY)
 

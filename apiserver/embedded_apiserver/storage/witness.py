@@ -75,7 +75,7 @@ class Witness:
         """Return the record of the last acknowledged write; None if the file is empty because there was none.
 
         Raises:
-            DamagedWitness: The file has invalid content, or no complete line.
+            DamagedWitness: The file is not empty, and has a wrong length or no valid line.
         """
         content = os.pread(self._descriptor, _LENGTH * _SLOTS + 1, 0)
         if not content:

@@ -59,7 +59,10 @@ class Front:
         self._rounds = tuple(new if each is old else each for each in self._rounds)
 
     def end(self, ended: Round) -> None:
-        """Stop passing requests to the server `ended`. If another one was begun before, it gets the requests again."""
+        """Stop passing requests to the server of the round `ended`.
+
+        They go to the server of the round that was begun last among those that have not ended, if there is one.
+        """
         self._rounds = tuple(each for each in self._rounds if each is not ended)
         self._note_end(ended)
 

@@ -163,13 +163,13 @@ class KubernetesServer:
         self._add(verb, resource, name, CutReply() if after else Refused(), times)
 
     def expire_watches(self, resource: str = ANY) -> None:
-        """End the watches of a resource, or with `*` of all, with 410; the resourceVersions so far expire as well."""
+        """End the watches of `resource` (`*`: of all resources) with 410. ResourceVersions issued so far expire."""
         self._forget(resource, ends_watches=True)
 
     def forget_history(self, resource: str = ANY) -> None:
-        """Answer 410 to new watches and continued lists that begin at a resourceVersion so far. Open watches go on.
+        """Answer 410 to new watches and continued lists that begin at a resourceVersion issued so far.
 
-        Those of the resource, or with `*` of all resources, are affected.
+        This concerns `resource`; `*` stands for all resources. Open watches go on.
         """
         self._forget(resource, ends_watches=False)
 

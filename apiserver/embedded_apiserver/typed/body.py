@@ -35,17 +35,17 @@ YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml")
 def decode(kind: Kind, body: bytes, content_type: str, field_validation: str = "") -> tuple[dict[str, Any], list[str]]:
     """Return the object in a request's body, and the warnings about it.
 
-    The object always has metadata. It has kind and apiVersion only if it is a custom object that names another kind.
+    It has metadata, but neither kind nor apiVersion, unless a custom object has another kind: `of_own_type` checks it.
 
     Args:
         kind: The kind in the request's path.
         body: The body, in JSON or YAML.
         content_type: The content type of the request; empty for JSON.
-        field_validation: `Ignore`, `Warn` or `Strict`; empty for `Warn`. `Strict` turns the warnings into an error. The
-            warning about repeated owner references comes in any case.
+        field_validation: `Ignore`, `Warn` or `Strict`; empty: `Warn`. Repeated owner references always cause a warning.
 
     Raises:
-        StatusError: 400, malformed, of another kind, or `Strict` met a warning; 413, many values; 415, its media type.
+        StatusError: 400, the body is malformed, has another apiVersion or, for a built-in kind, another kind, or
+            `Strict` makes an error of a warning; 413, it has too many values; 415, its media type is not supported.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     try:
@@ -129,7 +129,10 @@ def admit(
 
 
 def reread(kind: Kind, obj: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object changed by a webhook, with values in stored form and defaults, without kind and apiVersion.
+    """Return `obj` with values in stored form and with defaults, without kind and apiVersion.
+
+    It is for objects that a webhook or a policy has changed; `old` is the object before. Parts that both share are not
+    checked again; see `admit`.
 
     Raises:
         Misshapen: A value has the wrong type.

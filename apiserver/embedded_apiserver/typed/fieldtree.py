@@ -78,9 +78,12 @@ def _has_elements(schema: Schema, value: list[Any]) -> bool:
 
 
 def step_to(schema: Schema, element: Any) -> str:
-    """Return the path step to an element of a list whose elements are owned one by one.
+    """Return the path step (`k:{...}` or `v:...`) to an element of a list of type `map` or `set`.
 
-    If the element lacks a key, the key's default is used; without a default, the other keys identify the element.
+    Args:
+        schema: The schema of the list.
+        element: The element. If it lacks a key, the key's default is used; without a default, the other keys identify
+            it.
     """
     if schema.list_type == "set":
         return value_step(element)
@@ -92,9 +95,10 @@ def step_to(schema: Schema, element: Any) -> str:
 def fields_of(schema: Schema | None, value: Any, path: Path = ()) -> Iterator[Path]:
     """Yield the paths of the fields that a manager owns by applying `value`.
 
-    These are scalars, maps and lists that are owned as a whole, and each element of a map or list whose elements are
-    owned one by one. A property that the schema declares, and whose own parts are owned one by one, is yielded only if
-    it is an empty object or map, and never if it is a list; `with_parents` adds those that contain yielded paths.
+    These are scalars, maps and lists that are owned as a whole, and each element of a map or list whose elements can
+    have different owners. A property that the schema declares, and whose own parts can have different owners, is
+    yielded only if it is an empty object or map, and never if it is a list; `with_parents` adds those that contain
+    yielded paths.
 
     Args:
         schema: The schema of `value`; None if there is none, so that `value` is owned as a whole.
@@ -180,7 +184,7 @@ def _compare_fields(
 def merged(schema: Schema | None, live: Any, applied: Any) -> Any:
     """Return `live` with the values of `applied` merged into it. Unchanged parts are shared with `live`.
 
-    A null in place of a map or list whose elements are owned one by one changes nothing, like an empty one.
+    A null in place of a map or list whose elements can have different owners changes nothing, like an empty one.
     """
     if applied is None and _parts(schema, live) is not None:
         return live

@@ -22,7 +22,7 @@ unknown fields are added.
 
 
 class Misshapen(Exception):
-    """A value has a wrong type, and the message begins with its path; or a whole object has a wrong kind."""
+    """A value has the wrong type, as the message tells after its path; or the object's kind is wrong or missing."""
 
 
 def path_of(place: Place) -> str:

@@ -49,7 +49,7 @@ class Fault(NamedTuple):
 
 
 class AddressVerdict(enum.Enum):
-    """The result of a check after which nothing is repaired now.
+    """The result of a check of an address that needs no repair now; a check that finds one due returns a `Fault`.
 
     `RIGHT`: the object is correct. `WAITS`: it may be wrong, but another request may be about to correct it, so it is
     checked again later.

@@ -31,7 +31,7 @@ from embedded_apiserver.writes.warned import of_rules
 
 
 class Admitting:
-    """The admission of all writes: runs the admission steps, counts quotas, and assigns addresses to services.
+    """The admission of all writes: runs the admission steps, updates quotas, and assigns addresses to services.
 
     Args:
         host: The source of time and locks.
@@ -70,10 +70,10 @@ class Admitting:
         self._quotas = QuotaCounts(host, storage, is_on=self._chain.has(ResourceQuota.name))
 
     def create(self, kind: Kind, namespace: str, obj: Object, asked: Asked) -> tuple[Object, Check | None]:
-        """Return a new object after the mutating admission steps.
+        """Return `obj`, which is to be created, as the mutating admission steps leave it.
 
-        The second result is a function that lets validating steps check the final object, and then counts quotas; None
-        if no admission step and no quota concerns the object.
+        The second result is a function that lets validating steps check the final object, and then updates the usage
+        in quotas; None if no admission step and no quota concerns the object.
 
         Raises:
             StatusError: A step refuses the write.
@@ -85,10 +85,10 @@ class Admitting:
         return self._admitted(steps, Attributes(Operation.CREATE, kind, namespace, asked, obj))
 
     def update(self, route: Route, old: Object, obj: Object, asked: Asked) -> tuple[Object, Check | None]:
-        """Return a changed object after the mutating admission steps.
+        """Return `obj`, the new state of `old` in an update, as the mutating admission steps leave it.
 
-        The second result is a function that lets validating steps check the final object, and then counts quotas; None
-        if no admission step and no quota concerns the object.
+        The second result is a function that lets validating steps check the final object, and then updates the usage
+        in quotas; None if no admission step and no quota concerns the object.
 
         Raises:
             StatusError: A step refuses the write.

@@ -66,7 +66,8 @@ class Deletion:
     Args:
         host: The source of time.
         storage: The objects.
-        admitting: The admission of the server, which also counts quotas; None for one with the default steps.
+        admitting: The admission of the server, which also keeps the usage in quotas; None for one with the default
+            steps.
 
     Threads: any.
     """

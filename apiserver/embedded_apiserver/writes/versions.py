@@ -29,7 +29,9 @@ class NotComparable(Exception):
 
 
 def comparable(kind: Kind, entries: Sequence[Entry], old: Object, new: Object | None = None) -> Sequence[Entry]:
-    """Return the entries without those whose API version the kind no longer has.
+    """Return the entries that can be compared with a write in the API version of `kind`.
+
+    Entries whose API version a custom kind no longer has are left out.
 
     Args:
         kind: The kind in the API version of the write.
@@ -38,7 +40,7 @@ def comparable(kind: Kind, entries: Sequence[Entry], old: Object, new: Object | 
         new: The object after the write; None if it is not known yet.
 
     Raises:
-        NotComparable: The API version of an entry lacks fields of the object.
+        NotComparable: `old` or `new` does not match the schema in the API version of the write, or in that of an entry.
     """
     if kind.definition is None:
         if kind == SERVICE_ACCOUNT:

@@ -117,7 +117,7 @@ class Authorization:
         return identity if identity.differs_from(refused) else None
 
     def give_up(self) -> None:
-        """Cancel the running question to the source of the credentials, if that can be cancelled."""
+        """Cancel the running request for credentials, if their source allows that."""
         self._source.give_up()
 
     def _usable(self, files: tuple[object, ...], now: float) -> Identity | None:

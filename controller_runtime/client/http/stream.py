@@ -19,7 +19,7 @@ class HTTPStream(Stream):
     """A `transport.Stream` over its own connection.
 
     Args:
-        host: The source of the lock.
+        host: Creates the lock.
         connection: The connection, which the stream closes.
         answer: The answer, whose head has been read.
         response: Status and headers of the answer.

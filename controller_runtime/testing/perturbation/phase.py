@@ -47,7 +47,7 @@ class Done:
 
 @attrs.frozen
 class Void:
-    """The fault cannot happen completely, so the run is not judged.
+    """The fault cannot be carried out, or only in part, so the run is not judged.
 
     Attributes:
         reason: The reason, for the report.

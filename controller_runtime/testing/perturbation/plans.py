@@ -152,7 +152,7 @@ class OutsideFault:
 
     @property
     def grade(self) -> str:
-        """`lawful`, or `declared` for a fault that is possible only if the fake declares it."""
+        """The grade: `lawful` if any service can have the fault, `declared` if its fake must have declared it."""
         return DECLARED if self.fault in _DECLARED else LAWFUL
 
     @property

@@ -51,11 +51,14 @@ class Relation:
 
 
 def related(calm: Sequence[State], varying: Values) -> list[Relation]:
-    """Return the relations of the values in which unperturbed runs differ.
+    """Return the pairs of varying values that are equal in every unperturbed run, or in none.
+
+    The latter are pairs of the same field in two objects of one kind. Pairs that may be so by chance are left out, and
+    all pairs if there are more than `_MOST` values.
 
     Args:
-        calm: The states of the runs at one rest.
-        varying: The values in which they differ.
+        calm: The states of the unperturbed runs, each when nothing changed any more after the same steps.
+        varying: The values in which these states differ.
     """
     runs = [_values(state, varying) for state in calm]
     places = sorted(set.intersection(*(set(each) for each in runs))) if runs else []

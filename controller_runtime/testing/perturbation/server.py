@@ -22,7 +22,7 @@ class ManagersServer(PerturbedServer):
         crash: Ends the manager.
 
     Attributes:
-        sent: The manager's writes so far, and its calls to outside services among them.
+        sent: The manager's writes and calls to outside services so far, in order.
         crash_at: The number of the write at which the manager ends, and whether it is carried out; None for none.
 
     Threads: those of a simulation, which run one at a time.

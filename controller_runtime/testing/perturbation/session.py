@@ -127,7 +127,7 @@ class Session:
 
     @property
     def is_void(self) -> bool:
-        """True if the fault cannot happen completely."""
+        """True if the fault could not be carried out, or only in part, so that the run proves nothing."""
         return isinstance(self.phase, Void)
 
     # Called by `EmbeddedCluster`.

@@ -152,7 +152,7 @@ class Striker:
         self._seen.crash_at = None
 
     def cannot(self, reason: str) -> None:
-        """Record the reason why the fault cannot happen completely; the run is then not judged."""
+        """Record why the fault cannot be carried out, or only in part; the run is then not judged."""
         self.phase = Void(reason)
 
     def _hold(self, gate: Gate, *, happened: bool = False) -> None:

@@ -79,7 +79,7 @@ def simplified(found: Mapping[str, Iterable[Mapping[str, Any]]]) -> State:
 
 
 def simplify(obj: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
-    """Return an object without the values that differ between two runs.
+    """Return an object without uids, versions, times and other values that differ between two runs.
 
     Args:
         obj: The object.
@@ -95,7 +95,10 @@ def simplify(obj: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, An
 
 
 def plainly(value: Any) -> Any:
-    """Return a value of an outside service without the parts that differ between two runs."""
+    """Return a value of an outside service without that which differs between two runs.
+
+    Uids, times, and allocated addresses and ports are replaced, and conditions are sorted by type.
+    """
     return _simplify(value, {}, None)
 
 

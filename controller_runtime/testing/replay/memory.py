@@ -48,7 +48,7 @@ class Memory:
         incident: The incident.
 
     Attributes:
-        asks: The answers to other questions about caches, by kind and question.
+        asks: The facts about caches, such as their versions, by kind and name of the fact.
         times: The times of the clocks, by name of the clock.
 
     Threads: one at a time.
@@ -89,7 +89,13 @@ class Memory:
         return False, None
 
     def select(self, kind: Kind, verb: str, what: str) -> Sequence[Cached] | None:
-        """Return the objects of a selection in a cache; None if they are not known."""
+        """Return the objects that a recorded read of a cache found, or that follow from another one; None if unknown.
+
+        Args:
+            kind: The kind of the cache.
+            verb: The method of the read: `list`, `by_index`, `keys` or `keys_by_index`.
+            what: The arguments of the read, as a text.
+        """
         if (series := self._selects.get((verb, place_of(kind, what)))) is not None:
             return self._found(series.next(), verb)
         if verb == "keys_by_index":

@@ -31,7 +31,7 @@ class Incoming:
         self._is_handing = self._has_room = False
 
     def put(self, message: bytes, server: SimulatedServer | None, answer: Watch | None) -> None:
-        """Add a message, and have a thread of the server deliver it.
+        """Add a message, and have a thread of the server deliver it; without `server` or `answer` it waits for later.
 
         Args:
             message: The message.

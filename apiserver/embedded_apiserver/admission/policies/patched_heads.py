@@ -45,7 +45,7 @@ def unconvertible(other: Kind, kind: Kind) -> Failed:
 
 
 def custom(kind: Kind, root: Any) -> Object:
-    """Return a patched custom object in the version of `kind`, without metadata of a wrong type.
+    """Return `root`, a custom object after a patch, in the version of `kind`, without metadata fields of wrong types.
 
     Raises:
         StatusError: 422, the object has another kind; 500, it is not an object, or cannot be converted.

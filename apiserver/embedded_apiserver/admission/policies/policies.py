@@ -107,7 +107,7 @@ class Policies:
     """Provides the compiled policies of one kind. They are read again only after a policy or binding was written.
 
     Args:
-        host: The source of locks.
+        host: Creates the locks.
         storage: The objects, including the policies and bindings.
         kind: The kind of the policies.
         binding_kind: The kind of the policies' bindings.

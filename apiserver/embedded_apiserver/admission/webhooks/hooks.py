@@ -77,7 +77,7 @@ class Hooks:
     """Provides the webhooks of one kind of configuration. They are read again only after a configuration was written.
 
     Args:
-        host: The source of locks.
+        host: Creates the locks.
         storage: The objects, including the configurations.
         kind: The kind of the configurations.
 

@@ -82,7 +82,10 @@ class Judge:
         return self._visit(node, path, value, None, _Ratchet())
 
     def unchanged(self, node: RuleNode, value: Any, path: Path) -> Iterator[Cause]:
-        """Return the validation errors of an unchanged value by its rules."""
+        """Return the validation errors of a value, such as a default, as if an update had left it unchanged.
+
+        Rules that compare with the old value are evaluated, too, and no error becomes a warning.
+        """
         return self._visit(node, path, value, value, _Ratchet())
 
     def update(self, node: RuleNode, value: Any, old: Any) -> Iterator[Cause]:

@@ -18,7 +18,10 @@ def indexes_in(text: str, completions: int) -> int:
 
 
 def overlap(completed: str, failed: str, completions: int) -> int | None:
-    """Return the first index that is in both texts; None if there is none. Malformed intervals are ignored."""
+    """Return an index that is in both texts, the lowest one if their intervals are in order; None if there is none.
+
+    The texts have the form `1,3-5`. Intervals that are malformed, or that reach `completions`, are ignored.
+    """
     done = _valid(completed, completions)
     for first, last in _valid(failed, completions):
         for low, high in done:

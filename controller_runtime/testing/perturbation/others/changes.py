@@ -41,7 +41,7 @@ class Changes:
     """Records the changes of a server from now on, and hides some from the operator for a while.
 
     Args:
-        host: The source of the lock.
+        host: Creates the lock.
         server: The server.
         seen: The view of the server that the operator has.
         run: The record, to which changes are added.

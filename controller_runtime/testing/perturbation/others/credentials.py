@@ -53,7 +53,7 @@ class Credentials:
             return self._token
 
     def revoke(self, end: Callable[[], None]) -> None:
-        """Refuse the present token from now on, end its watches, and call `end`, which kills the process."""
+        """Refuse the token of the current start, end its watches, and call `end`, which kills the process."""
         with self._lock:
             self._token, self._ended_at = "", None
             watches, self._watches = self._watches, {}
@@ -79,7 +79,7 @@ class Credentials:
             return True
 
     def of_start(self, watch: Watch, on_ready: Callable[[], None]) -> Watch:
-        """Return a watch that ends when the present token is revoked; it has ended already if there is no token.
+        """Return a watch that ends when the token of the current start is revoked, or at once if it is so already.
 
         Args:
             watch: The watch of the server.

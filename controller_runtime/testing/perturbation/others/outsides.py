@@ -145,7 +145,7 @@ class Outsides:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The environment variables of the operator with addresses of services."""
+        """The environment variables that tell the operator the addresses of the services."""
         return {each.service.env: each.address for each in self._lines if each.service.env}
 
     @property

@@ -84,8 +84,10 @@ class OperatorsServer:
         self._kinds: Counter[str] = Counter()
 
     def handle(self, request: HTTPRequest, on_ready: Callable[[], None] | None = None) -> Answer:
-        """Return the response to `request`: status 401 without the present token, `NO_ANSWER` if the operator is killed
-        at this write, otherwise that of the server, as `Handler.handle` does.
+        """Return the server's response to `request`; see `Handler.handle`.
+
+        It is status 401 if the request does not have the token of the current start, and `NO_ANSWER` if the operator is
+        killed at this write.
         """
         if self._credentials.refuses(request):
             return REFUSED
