@@ -180,7 +180,8 @@ class RingMember:
             state = attrs.evolve(state, ring_uid=ring.uid)
             self._enter(state)
         wanted = assignment.slots_of(self.identity) if assignment is not None else 0
-        prepared = self._prepare(wanted | state.claim.slots)
+        # A claim that was stored without an answer is followed as soon as it is read, so its slots stay prepared.
+        prepared = self._prepare(wanted | state.claim.slots | self._objects.in_doubt)
         step = next_step(self._me(prepared, leaves=stops), assignment, others, now)
         if behind := step.take & ~self._ready(step.take):
             prepared &= ~behind

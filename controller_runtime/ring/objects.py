@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from functools import reduce
+from operator import or_
 from types import MappingProxyType
 from typing import Any
 
@@ -181,6 +183,11 @@ class RingObjects:
             self._written = stamp, claim
             self._attempts.clear()
         return landed
+
+    @property
+    def in_doubt(self) -> int:
+        """The slots (bits) of claims whose writes had no answer: the server may have stored one of them."""
+        return reduce(or_, (each.claim.slots for each in self._attempts.values()), 0)
 
     def write_lease(self, attempt: LeaseWrite, deadline: float) -> None:
         """Write this member's lease over the version that was read, or create it.
