@@ -62,6 +62,7 @@ def check_round_trips(conversion: Conversion[Any, Any], *, examples: int = 100) 
             Phase.shrink,
         ],  # without `explain`, which takes ten times as long; the message has paths
         suppress_health_check=[HealthCheck.too_slow],
+        report_multiple_bugs=False,  # a group of errors would hide the message
     )
     @given(old=strategy_of(conversion.older), new=strategy_of(conversion.newer), field=st.integers(0, 63))
     def check(old: Any, new: Any, field: int) -> None:

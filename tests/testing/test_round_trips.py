@@ -146,7 +146,7 @@ def test_a_change_that_the_annotation_undoes_is_found(wrong: Conversion[OldWidge
         forth(wrong).require_same(widget)  # since what would be lost is kept
     back(wrong).require_same(a_widget(2, 7))
 
-    with pytest.raises(AssertionError, match=r"undoes a change of a converted object, \.spec\."):
+    with pytest.raises(AssertionError, match=r"(undoes|loses) a change of a converted object, \.spec\."):
         check_round_trips(wrong, examples=20)
 
 
