@@ -185,7 +185,7 @@ def test_the_bounds_that_the_asyncio_guide_names_are_those_of_the_code(said: str
 
 
 def test_the_testing_guide_names_what_there_is() -> None:
-    faults = re.findall(r"`([A-Z]\w+)`", TESTING.partition("## When things go wrong")[2].partition("```")[0])
+    faults = re.findall(r"`([A-Z]\w+)`", TESTING.partition("## Faults\n")[2].partition("\n## ")[0])
 
     assert {"Refused", "SilentStream", *faults} <= set(controller_runtime.testing.__all__)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A perturbed run is unperturbed until its fault: what differs by then is no effect of the fault."""
+"""A perturbed run is unperturbed until its fault: a difference by then is no effect of the fault."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@
 DIR has `kube-apiserver` and `etcd`, which are started here; `--kubeconfig FILE` asks a server that runs already, on
 this machine and without the admission plugins below. OUT gets a file for each subject. A recording that was interrupted
 goes on: what is in OUT is not asked about again. `tests/tools/release_data.py` makes the server's data of it.
-`--emulated v1.34.2 --schemas FILE --roles FOLDER` records a release from a newer binary that emulates it: what it
-serves, and which features are on, are as that binary says; the schemas are those of FILE, which is
+`--emulated v1.34.2 --schemas FILE --roles FOLDER` records a release from a newer binary that emulates it. That
+binary says which resources are served and which features are on; the schemas are those of FILE, which is
 `pkg/generated/openapi/zz_generated.openapi.go` of its source tree, and the rules of roles those of FOLDER, which is
 `plugin/pkg/auth/authorizer/rbac/bootstrappolicy/testdata` there.
 """

@@ -253,7 +253,7 @@ class Trial:
 
     def _start_again(self, trigger: AtRest, until: Until | None) -> None:
         self._fire()
-        self._changes.restarts += 1  # what goes now was there at rest
+        self._changes.restarts += 1  # the objects that go now were there at rest
         self._end_operator()
         if trigger.resource:
             self._changes.show_past(trigger)
